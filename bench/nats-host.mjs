@@ -152,7 +152,10 @@ const tools = [
     description: 'tick',
     args: z.object({ step: z.number() }),
     sideEffect: false,
-    execute: async (_state, { step }) => (await pause(waitMs), `tick ${step} @${name}@`),
+    execute: async (_state, { step }) => {
+      await pause(waitMs)
+      return `tick ${step} @${name}@`
+    },
   }),
 ]
 const one = (agent, { prompt, called }) => [

@@ -62,13 +62,15 @@ const goals = judge(figures)
 for (const goal of goals)
   console.log(JSON.stringify({ goal: goal.text, limit: goal.limit, got: goal.got ?? null, met: isMet(goal) ?? null }))
 const { kept } = settings
-const table = new URL(
-  kept === undefined ? 'bench/.cache/RESULTS.md' : kept === '' ? 'bench/RESULTS.md' : `bench/RESULTS-${kept}.md`,
-  root,
-)
+const table = new URL(tablePath(kept), root)
 await mkdir(new URL('.', table), { recursive: true })
 await writeFile(table, toMarkdown(figures, goals, { ...around, contenders, missing, notes: await notesOf(kept) }))
 console.error(`the table is in ${fileURLToPath(table)}`)
+
+function tablePath(name: string | undefined): string {
+  if (name === undefined) return 'bench/.cache/RESULTS.md'
+  return name === '' ? 'bench/RESULTS.md' : `bench/RESULTS-${name}.md`
+}
 
 async function bothW6(...args: Parameters<typeof measureW6>): Promise<void> {
   await measureW6(...args)

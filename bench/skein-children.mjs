@@ -119,12 +119,11 @@ export async function resting(dist, { mode, folder, url, namespace, clock }) {
 
 async function open(dist, { mode, folder, url, namespace, limits, scripts }) {
   const doors = await load(dist)
-  const backend =
-    mode === 'memory'
-      ? doors.memory()
-      : mode === 'nats'
-        ? doors.nats({ servers: url, namespace, sync: 'relaxed' })
-        : doors.local(folder)
+  const stores = {
+    memory: () => doors.memory(),
+    nats: () => doors.nats({ servers: url, namespace, sync: 'relaxed' }),
+  }
+  const backend = (stores[mode] ?? (() => doors.local(folder)))()
   return doors.createSkein({ app: definitions(doors, scripts), backend, warn: fail, ...(limits && { limits }) })
 }
 

@@ -89,11 +89,9 @@ export function conformancePage(chapters: Readonly<Record<string, Section>>, tes
   return [
     '# Conformance',
     '',
-    'What Skein must do, clause by clause, and the tests that prove it. Written by `npm run conformance` from ' +
-      '`scripts/contract/` and the',
-    'names of the tests; do not edit it by hand. A clause is *tested* where a test would fail if it were broken, ' +
-      'else *open*; an item',
-    'is tested when all of its clauses are.',
+    'What Skein must do, item by item, and the tests that prove it. `npm run conformance` writes this page from',
+    '`scripts/contract/` and the names of the tests; do not edit it by hand. A clause is *tested* if a test would fail',
+    'without it, else *open*; an item is tested when all of its clauses are.',
     '',
     `**${whole} of ${items.length}** items are tested, **${clauses.filter(isTested).length} of ` +
       `${clauses.length}** clauses.`,
@@ -112,42 +110,41 @@ export function conformancePage(chapters: Readonly<Record<string, Section>>, tes
 
 function itemLines(id: string, item: Item, tests: readonly NamedTest[]): readonly string[] {
   const proving = new Set(item.clauses.flatMap(({ proofs }) => proofs.flatMap((proof) => meantBy(proof, tests))))
-  const also = tests
-    .filter((test) => test.labels.includes(id) && !proving.has(test))
-    .map(cellOf)
-    .sort()
+  const others = tests.filter((test) => test.labels.includes(id) && !proving.has(test))
   return [
     `### ${id}`,
     '',
-    `${item.title}: ${stateOf(item)}.`,
+    `**${item.title}**: ${stateOf(item)}.`,
     '',
-    '| clause | state | tests |',
-    '|---|---|---|',
-    ...item.clauses.map((clause) => {
-      const state = isTested(clause) ? 'tested' : '**open**'
-      return `| ${plain(clause.says)} | ${state} | ${proofCell(clause, tests)} |`
-    }),
+    ...item.clauses.flatMap((clause) => clauseLines(clause, tests)),
     '',
-    ...(also.length > 0
-      ? ['<details><summary>also</summary>', '', ...also.map((cell) => `- ${cell}`), '', '</details>', '']
+    ...(others.length > 0
+      ? [`<details><summary>other tests of ${id}</summary>`, '', ...testLines(others), '', '</details>', '']
       : []),
   ]
 }
 
-function proofCell({ proofs, missing }: Clause, tests: readonly NamedTest[]): string {
-  if (missing !== undefined) return `*${plain(missing)}*`
-  return proofs
-    .flatMap((proof) => meantBy(proof, tests))
-    .map(cellOf)
-    .sort()
-    .join('<br>')
+function clauseLines(clause: Clause, tests: readonly NamedTest[]): readonly string[] {
+  const { says, proofs, missing } = clause
+  if (!isTested(clause)) return [`- ☐ ${plain(says)}${missing === undefined ? '' : `: *${plain(missing)}*`}`]
+  const proving = proofs.flatMap((proof) => meantBy(proof, tests))
+  return [`- ☑ ${plain(says)}`, ...testLines(proving).map((line) => `  ${line}`)]
 }
 
-function cellOf({ path, name, skipped, conditional }: NamedTest): string {
-  const note = skipped ? ' *(skipped)*' : conditional ? ' *(not on every machine)*' : ''
-  return `[${path.replace(/^test\//, '')}](../${path}) › ${plain(name)}${note}`
+function testLines(tests: readonly NamedTest[]): readonly string[] {
+  return tests.map((test) => `- ${linkTo(test)}`).sort()
 }
 
+function linkTo({ path, name, skipped, conditional }: NamedTest): string {
+  return `[${path.replace(/^test\//, '')}](../${path}) › ${plain(name)}${noteOn({ skipped, conditional })}`
+}
+
+function noteOn({ skipped, conditional }: Pick<NamedTest, 'skipped' | 'conditional'>): string {
+  if (skipped) return ' *(skipped)*'
+  return conditional ? ' *(not on every machine)*' : ''
+}
+
+/** Names of tests may hold what Markdown would obey. */
 function plain(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
 }

@@ -213,3 +213,21 @@ function resolve(from: string, specifier: string): string | undefined {
   if (!specifier.startsWith('.')) return undefined
   return posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts')
 }
+
+const declaration =
+  /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type)\s+([\w$]+)/gm
+
+export interface DeclaredExport {
+  readonly line: number
+  readonly name: string
+}
+
+/** What a module declares and exports, overloads once; not what it passes on from another module. */
+export function declaredExports(source: Source): readonly DeclaredExport[] {
+  const found = new Map<string, DeclaredExport>()
+  for (const match of scan(source).code.matchAll(declaration)) {
+    const name = match[1] ?? ''
+    if (!found.has(name)) found.set(name, { line: lineAt(source.text, match.index), name })
+  }
+  return [...found.values()]
+}

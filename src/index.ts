@@ -24,7 +24,7 @@ export type {
   ToolState,
   Variable,
 } from './agent/define.js'
-export type { ToolMetadata } from './agent/effect.js'
+export type { ToolKind, ToolMetadata } from './agent/effect.js'
 export type {
   InferPromptInput,
   InferPromptOutput,
@@ -34,7 +34,6 @@ export type {
   InferToolOutput,
   ToolCallOf,
 } from './agent/infer.js'
-export type { ToolKind } from './agent/tool-kind.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'

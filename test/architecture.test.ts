@@ -18,6 +18,7 @@ import {
   timerImports,
 } from './helpers/architecture.js'
 import type { Rule } from './helpers/architecture.js'
+import { folderSizes, lineWidths, retiredWords, roomDirections, uniqueExports } from './helpers/layout-rules.js'
 
 type Files = Readonly<Record<string, string>>
 
@@ -30,6 +31,8 @@ interface Case {
 
 const lines = (count: number): string => 'x\n'.repeat(count)
 const one = (path: string, text: string): readonly [string, Files] => [`${path}:1`, { [path]: text }]
+const many = (folder: string, count: number): Files =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/m${index}.ts`, '']))
 const core = (text: string): readonly [string, Files] => one('src/core/a.ts', text)
 const test = (text: string): readonly [string, Files] => one('test/a.test.ts', text)
 const habit = (name: string): Rule => {
@@ -168,6 +171,75 @@ const structure: Readonly<Record<string, Case>> = {
     rule: fileNames,
     bad: [one('src/core/utils.ts', ''), one('actors/thread/types.ts', ''), one('workers/toolState.ts', '')],
     good: [{ 'src/core/tool-state.ts': '', 'src/index.ts': '' }],
+  },
+  'a folder can be surveyed': {
+    rule: folderSizes,
+    bad: [
+      ['src/core', many('src/core', 21)],
+      ['workers', many('workers', 21)],
+    ],
+    good: [{ ...many('src/core', 20), ...many('src/core/records', 20) }, many('test/src/core', 30)],
+  },
+  'rooms of the runtime import in one direction': {
+    rule: roomDirections,
+    bad: [
+      one('src/runtime/effects/a.ts', `import { b } from '../resident/b.js'`),
+      one('src/runtime/effects/a.ts', `import type { b } from '../host/b.js'`),
+      one('src/runtime/resolve/a.ts', `import { b } from '../effects/b.js'`),
+      one('src/runtime/journal/a.ts', `export { b } from '../watch/b.js'`),
+      one('src/runtime/handles/a.ts', `import { createSkein } from '../skein.js'`),
+      one('src/runtime/effects/a.ts', `import { value } from '../services.js'`),
+      one('src/runtime/attic/a.ts', ``),
+    ],
+    good: [
+      { 'src/runtime/host/a.ts': `import { b } from '../resident/b.js'\nimport { c } from './c.js'` },
+      { 'src/runtime/resident/a.ts': `import { b } from '../effects/b.js'\nimport type { c } from '../services.js'` },
+      { 'src/runtime/skein.ts': `import { b } from './host/b.js'\nimport { c } from './identity.js'` },
+    ],
+  },
+  'lines have one width': {
+    rule: lineWidths,
+    bad: [
+      ['src/core/a.ts:2', { 'src/core/a.ts': `\n// ${'x'.repeat(118)}` }],
+      ['workers/a.ts:1', { 'workers/a.ts': `const a = '${'x'.repeat(120)}'` }],
+    ],
+    good: [{ 'src/core/a.ts': 'x'.repeat(120), 'test/a.test.ts': 'x'.repeat(200) }],
+  },
+  'an exported name is exported once': {
+    rule: uniqueExports,
+    bad: [
+      ['src/core/b.ts:2', { 'src/core/a.ts': `export interface Head {}`, 'src/core/b.ts': `\nexport type Head = 1` }],
+      ['workers/b.ts:1', { 'actors/a.ts': `export const b = 1`, 'workers/b.ts': `export async function b() {}` }],
+      [
+        'src/runtime/b.ts:1',
+        { 'src/cli/commands/a.ts': `export function run() {}`, 'src/runtime/b.ts': `export class run {}` },
+      ],
+    ],
+    good: [
+      { 'workers/a.ts': `export function run() {}`, 'workers/b.ts': `export async function run() {}` },
+      { 'src/cli/commands/a.ts': `export const register = 1`, 'src/cli/commands/b.ts': `export const register = 2` },
+      { 'src/runtime/open.ts': `export async function open() {}`, 'src/runtime/skein.ts': `export function open() {}` },
+      {
+        'src/core/a.ts': `export function a(b: 1): 1\nexport function a(b: 2): 2`,
+        'src/core/b.ts': `export { a } from './a.js'`,
+      },
+    ],
+  },
+  'an exported name says what it is': {
+    rule: retiredWords,
+    bad: [
+      core(`export interface EffectMeans {}`),
+      core(`export const openPurse = 1`),
+      core(`export type Moment = 1`),
+      core(`export const wanted_by = 1`),
+      core(`export function told() {}`),
+      core(`export type Place = 1`),
+    ],
+    good: [
+      {
+        'src/core/a.ts': `const means = 1\nexport type Momentary = 1\nexport interface ChildTold {}\nexport const place1 = 1`,
+      },
+    ],
   },
   'no module imports timers': {
     rule: timerImports,

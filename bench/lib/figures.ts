@@ -77,6 +77,11 @@ export function createFigures(): Figures {
 }
 
 function rounded(value: number): number {
-  const digits = Math.abs(value) >= 1000 ? 1 : Math.abs(value) >= 10 ? 10 : 100
+  const digits = digitsOf(Math.abs(value))
   return Math.round(value * digits) / digits
+}
+
+function digitsOf(size: number): number {
+  if (size >= 1000) return 1
+  return size >= 10 ? 10 : 100
 }

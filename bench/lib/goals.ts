@@ -34,7 +34,8 @@ const wanted: readonly Wanted[] = [
 
 /** Undefined: not measured in this run. */
 export function isMet({ got, limit, least }: Goal): boolean | undefined {
-  return got === undefined ? undefined : least ? got >= limit : got <= limit
+  if (got === undefined) return undefined
+  return least ? got >= limit : got <= limit
 }
 
 export function judge(figures: Figures): Goal[] {

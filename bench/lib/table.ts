@@ -76,14 +76,21 @@ function goalTable(goals: readonly Goal[]): string {
       text,
       `${least ? '≥' : '≤'} ${shown(limit, unit)}`,
       got === undefined ? 'n/a' : shown(got, unit),
-      met === undefined ? '–' : met ? '✓' : `✗${miss === undefined ? '' : ` ${miss}`}`,
+      met === undefined ? '–' : verdict(met, miss),
     ]
   })
   return `## Goals\n\nFrom the best of all rounds of this run.\n\n${table(['goal', 'limit', 'this run', ''], rows)}`
 }
 
+function verdict(met: boolean, miss: Goal['miss']): string {
+  if (met) return '✓'
+  return miss === undefined ? '✗' : `✗ ${miss}`
+}
+
+const digits: Partial<Record<Goal['unit'], number>> = { '×': 2, bytes: 0, children: 0 }
+
 function shown(value: number, unit: Goal['unit']): string {
-  return `${value.toFixed(unit === '×' ? 2 : unit === 'bytes' || unit === 'children' ? 0 : 1)} ${unit}`
+  return `${value.toFixed(digits[unit] ?? 1)} ${unit}`
 }
 
 function w1Table(figures: readonly Figure[], regime: Regime): string {

@@ -49,10 +49,11 @@ function sizesOf(
   { mode, longest, name }: Contender,
   { quick, round, regime }: { quick: boolean; round: number; regime: Regime },
 ): readonly number[] {
-  const slow = name.startsWith('langgraph')
-  if (slow && (regime === 'w1 steady' || round > (quick ? 1 : mode === 'sqlite' ? 2 : 3))) return []
-  const most = quick && slow ? (mode === 'sqlite' ? 50 : 200) : longest
-  return (quick ? quickSizes : sizes).filter((size) => size <= most)
+  const all = quick ? quickSizes : sizes
+  if (!name.startsWith('langgraph')) return all.filter((size) => size <= longest)
+  const patience = mode === 'sqlite' ? { rounds: 2, quickSize: 50 } : { rounds: 3, quickSize: 200 }
+  if (regime === 'w1 steady' || round > (quick ? 1 : patience.rounds)) return []
+  return all.filter((size) => size <= (quick ? patience.quickSize : longest))
 }
 
 async function measure(

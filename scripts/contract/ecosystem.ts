@@ -5,7 +5,7 @@ import type { Section } from './clause.js'
 export const ecosystem: Section = {
   E1: item(
     'Node 20.19 to 26, AI SDK models v2 to v4',
-    open('It runs on Node 20.19, 22, 24 and 26', '`npm run test:node24` by hand'),
+    open('It runs on Node 20.19, 22, 24 and 26', '`npm run test:node -- 24` by hand'),
     open('The suites run on the oldest and on a current Node', 'by hand, not in `npm test`'),
     proved(
       'Models of the specifications v2 and v3 are taken',

@@ -84,7 +84,7 @@ export const limits: Section = {
     proved(
       '429 and Retry-After pause the queue for that model, for all threads',
       'L5, B7: a thread that is limited makes all wait for that model; the places are seen, and all go on in order',
-      'of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, ' + 'one at first',
+      'of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, one at first',
     ),
     proved('Other hosts wait too', 'L5, B7, AY1: a model that is limited on one host is not asked by the other either'),
     proved(

@@ -317,12 +317,12 @@ export const subagents: Section = {
     ),
     proved(
       'None is run again',
-      'S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' + 'or there…',
+      'S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there…',
       'P1, S13: a tree survives …',
     ),
     proved(
       'None is orphaned',
-      'S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' + 'or there…',
+      'S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there…',
     ),
     proved(
       'A child whose parent is gone is terminated',

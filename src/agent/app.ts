@@ -1,11 +1,11 @@
 /**
- * An app: the checked set of definitions that a skein runs. Pure: it is given definitions and finds every
- * mistake that can be found without running anything.
+ * An app: the checked set of definitions that a skein runs. Pure: finds every mistake that can be found without
+ * running anything. Owns the order of the checks; the checks themselves are in `checks/`.
  *
  * - Names are unique per kind, none is reserved, and every name that a definition mentions exists.
- * - All mistakes of an app are reported at once, each with the file it came from where that is known; what only
- *   follows from another mistake is not.
- * - Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
+ * - All mistakes are reported at once, each with its file where that is known. A mistake that only follows from
+ *   another one is not reported.
+ * - An app has the built-in tools that it names and does not define itself, and those of the runtime.
  */
 import { defined } from '../core/defined.js'
 import { SkeinError, toFailure } from '../core/failure.js'
@@ -26,8 +26,7 @@ import type { Claim, MentionChecks } from './checks/mentions.js'
 import { checkShown } from './prompt-parts.js'
 import { isReserved } from './checks/reserved.js'
 import { checkForm } from './schema.js'
-import { checkEffect, checkShape } from './checks/tools.js'
-import { ignoresKey } from './checks/tool-key.js'
+import { checkEffect, checkShape, ignoresKey } from './checks/tools.js'
 import { keeperOf, shortSecrets } from './variables.js'
 
 export { isDefinition } from './schema.js'
@@ -48,9 +47,9 @@ export interface Definitions {
 }
 
 export interface App extends Definitions {
-  /** What a worker thread imports to get the same tools; absent for definitions that live in this process alone. */
+  /** The module that a worker thread imports to get the same tools; absent for definitions of this process alone. */
   readonly module?: string
-  /** What the author should know and need not change. */
+  /** Advice for the author of the app; none of it must be followed. */
   readonly warnings: readonly string[]
 }
 
@@ -60,7 +59,7 @@ export interface AppOptions {
   readonly builtins?: readonly ToolDefinition[]
   /** The file of each definition, where they come from many. */
   readonly files?: ReadonlyMap<Definition, string>
-  /** Of whoever collected the definitions. */
+  /** Warnings and mistakes found while the definitions were collected. */
   readonly warnings?: readonly string[]
   readonly mistakes?: readonly Mistake[]
   readonly claimed?: MentionChecks['claimed']
@@ -80,49 +79,19 @@ export interface Mistake {
   readonly text: string
 }
 
-/** Checks definitions and gives the app; `source` says in errors where they came from. */
+/** Checks definitions and makes the app of them; `source` says in errors where they came from. */
 export function createApp(given: readonly Definition[], source: string, options: AppOptions = {}): App {
   const { module, builtins = [], files = new Map<Definition, string>(), claimed = [], lookalikes = [] } = options
-  const app = createShelves()
-  const mistakes: Mistake[] = [...(options.mistakes ?? [])]
-  const meant: Claim[] = []
-  const definitions: Definition[] = []
-  const taken = new Set<string>()
-  for (const definition of given) {
-    const seems = lookalike(definition)
-    // A list from plain JavaScript may hold anything.
-    if (!isObject(definition))
-      mistakes.push({
-        code: 'BAD_OPTION',
-        text: `${JSON.stringify(definition) ?? typeof definition} is not a definition`,
-      })
-    else if (seems) {
-      meant.push({ kind: seems.kind, name: definition.name })
-      mistakes.push({
-        code: 'BAD_OPTION',
-        definition,
-        text: `${JSON.stringify(definition.name) ?? 'an object'} ${seems.says}`,
-      })
-    } else {
-      mistakes.push(...admit(app, definition, taken))
-      definitions.push(definition)
-    }
-  }
-  for (const builtin of namedBuiltins(app, builtins)) mistakes.push(...stand(app, builtin))
-  mistakes.push(...checkMentions({ definitions, builtins, claimed: [...claimed, ...meant], lookalikes }))
-  for (const tool of app.tools.values()) mistakes.push(...checkEffect(tool, app).map((text) => mistake(tool, text)))
-  for (const text of sharedConflicts(app.tools.values())) mistakes.push({ code: 'BAD_OPTION', text })
-  mistakes.push(...checkShown(app, (name) => keeperOf(app, name)))
-  for (const { definition, text } of shortSecrets(app)) mistakes.push(mistake(definition, text))
-  for (const agent of app.agents.values())
-    mistakes.push(
-      ...checkSides(agent, app).map((text): Mistake => ({
-        code: 'UNKNOWN_TOOL',
-        definition: agent,
-        text: `${titleOf(agent)} ${text}`,
-      })),
-    )
-  if (mistakes.length > 0) throw refusal(mistakes, { source, files })
+  const app = emptyRegistry()
+  const { definitions, meant, mistakes } = admitAll(app, given)
+  const all = [
+    ...(options.mistakes ?? []),
+    ...mistakes,
+    ...[...namedBuiltins(app, builtins)].flatMap((builtin) => register(app, builtin)),
+    ...checkMentions({ definitions, builtins, claimed: [...claimed, ...meant], lookalikes }),
+    ...checkTogether(app),
+  ]
+  if (all.length > 0) throw refusal(all, { source, files })
   return {
     ...app,
     warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })],
@@ -130,11 +99,12 @@ export function createApp(given: readonly Definition[], source: string, options:
   }
 }
 
-type Filling = {
+/** The definitions while an app is put together. */
+type Registry = {
   -readonly [Key in keyof Definitions]: Definitions[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
 } & { readonly mcps: Map<string, McpDefinition> }
 
-function createShelves(): Filling {
+function emptyRegistry(): Registry {
   return {
     agents: new Map(),
     prompts: new Map(),
@@ -146,8 +116,55 @@ function createShelves(): Filling {
   }
 }
 
-/** Puts it on its shelf, if it is right by itself; `taken` holds the names of those before it, right or wrong. */
-function admit(app: Filling, definition: Definition, taken: Set<string>): readonly Mistake[] {
+interface Admitted {
+  readonly definitions: Definition[]
+  /** Plain objects that were meant as definitions. */
+  readonly meant: Claim[]
+  readonly mistakes: Mistake[]
+}
+
+/** A list from plain JavaScript may hold anything. */
+function admitAll(app: Registry, given: readonly Definition[]): Admitted {
+  const definitions: Definition[] = []
+  const meant: Claim[] = []
+  const mistakes: Mistake[] = []
+  const taken = new Set<string>()
+  for (const definition of given) {
+    const seems = lookalike(definition)
+    if (!isObject(definition)) {
+      const text = `${JSON.stringify(definition) ?? typeof definition} is not a definition`
+      mistakes.push({ code: 'BAD_OPTION', text })
+    } else if (seems) {
+      const text = `${JSON.stringify(definition.name) ?? 'an object'} ${seems.says}`
+      mistakes.push({ code: 'BAD_OPTION', definition, text })
+      meant.push({ kind: seems.kind, name: definition.name })
+    } else {
+      mistakes.push(...admit(app, definition, taken))
+      definitions.push(definition)
+    }
+  }
+  return { definitions, meant, mistakes }
+}
+
+/** Mistakes that show only when all definitions are known. */
+function checkTogether(app: Definitions): readonly Mistake[] {
+  return [
+    ...[...app.tools.values()].flatMap((tool) => checkEffect(tool, app).map((text) => mistake(tool, text))),
+    ...sharedConflicts(app.tools.values()).map((text): Mistake => ({ code: 'BAD_OPTION', text })),
+    ...checkShown(app, (name) => keeperOf(app, name)),
+    ...shortSecrets(app).map(({ definition, text }) => mistake(definition, text)),
+    ...[...app.agents.values()].flatMap((agent) =>
+      checkSides(agent, app).map((text): Mistake => ({
+        code: 'UNKNOWN_TOOL',
+        definition: agent,
+        text: `${titleOf(agent)} ${text}`,
+      })),
+    ),
+  ]
+}
+
+/** Registers a definition that is right by itself; `taken` holds the titles of those before it, right or wrong. */
+function admit(app: Registry, definition: Definition, taken: Set<string>): readonly Mistake[] {
   const wrong = checkForm(definition)
   const title = titleOf(definition)
   const mistakes = wrong.map((text) => mistake(definition, text))
@@ -156,19 +173,22 @@ function admit(app: Filling, definition: Definition, taken: Set<string>): readon
   if (isReserved(definition.name))
     mistakes.push({ code: 'RESERVED_NAME', definition, text: `${title}: this name belongs to Skein; choose another` })
   taken.add(title)
-  if (wrong.length === 0) return [...mistakes, ...stand(app, definition)]
-  // Its parameters may be what is wrong.
+  if (wrong.length === 0) return [...mistakes, ...register(app, definition)]
+  // The parameters themselves may be wrong.
   return 'parameters' in definition ? mistakes : [...mistakes, ...describe(app, definition)]
 }
 
-function stand(app: Filling, definition: Definition): readonly Mistake[] {
-  const shelf: Map<string, Definition> = app[`${definition.kind}s`]
-  shelf.set(definition.name, definition)
+function register(app: Registry, definition: Definition): readonly Mistake[] {
+  const sameKind: Map<string, Definition> = app[`${definition.kind}s`]
+  sameKind.set(definition.name, definition)
   if (definition.kind === 'prompt' && definition.exposeAsTool)
     app.agents.set(agentOfPrompt(definition.name).name, agentOfPrompt(definition.name))
-  const shape =
-    definition.kind === 'tool' ? checkShape(definition) : definition.kind === 'agent' ? checkAgent(definition) : []
-  return [...shape.map((text) => mistake(definition, text)), ...describe(app, definition)]
+  return [...checkAlone(definition).map((text) => mistake(definition, text)), ...describe(app, definition)]
+}
+
+function checkAlone(definition: Definition): readonly string[] {
+  if (definition.kind === 'tool') return checkShape(definition)
+  return definition.kind === 'agent' ? checkAgent(definition) : []
 }
 
 function titleOf({ kind, name }: Definition): string {
@@ -179,60 +199,55 @@ function mistake(definition: Definition, text: string): Mistake {
   return { code: 'BAD_OPTION', definition, text: `${titleOf(definition)}: ${text}` }
 }
 
-/** What a model is told of it. Where that is no schema at all, its form has said so. */
-function describe(app: Filling, definition: Definition): readonly Mistake[] {
+/** Stores the JSON Schemas that a model is shown. A value that is no schema at all was reported by `checkForm`. */
+function describe(app: Registry, definition: Definition): readonly Mistake[] {
   if (definition.kind === 'tool') return describeArgs(app, definition)
   if (definition.kind !== 'prompt') return []
   const { outputSchema, requiredSchema } = definition
-  const told = isSchema(outputSchema) ? tell(outputSchema) : {}
-  const wrong =
-    'why' in told ? [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)] : []
-  return isSchema(requiredSchema)
-    ? [...wrong, ...asArgs({ of: definition, field: 'requiredSchema', told: tell(requiredSchema) }, app.inputs)]
-    : wrong
+  const output = isSchema(outputSchema) ? convert(outputSchema) : undefined
+  const mistakes = output && 'why' in output ? [mistake(definition, unconvertible('outputSchema', output.why))] : []
+  if (!isSchema(requiredSchema)) return mistakes
+  const field = 'requiredSchema'
+  return [...mistakes, ...describeInput({ definition, field, converted: convert(requiredSchema) }, app.inputs)]
 }
 
-function describeArgs(app: Filling, tool: ToolDefinition): readonly Mistake[] {
+function describeArgs(app: Registry, tool: ToolDefinition): readonly Mistake[] {
   if (!tool.parameters && !isSchema(tool.args)) return []
-  return asArgs(
-    { of: tool, field: 'args', told: tool.parameters ? { schema: tool.parameters } : tell(tool.args) },
-    app.parameters,
-  )
+  const converted = tool.parameters ? { schema: tool.parameters } : convert(tool.args)
+  return describeInput({ definition: tool, field: 'args', converted }, app.parameters)
 }
 
-interface Asked {
-  readonly of: Definition
+interface Input {
+  readonly definition: Definition
   readonly field: 'args' | 'requiredSchema'
-  readonly told: Told
+  readonly converted: Converted
 }
 
-/** What a model is to send when it calls it. */
-function asArgs({ of, field, told }: Asked, shelf: Map<string, JsonSchema>): readonly Mistake[] {
-  if ('why' in told) return [mistake(of, `its ${field} cannot be told to a model as JSON Schema: ${told.why}`)]
-  if (needsEnvelope(told.schema)) {
-    // What a model sends of a prompt's input stands beside the message; there is no room for alternatives.
-    if (of.kind !== 'tool')
-      return [
-        mistake(
-          of,
-          `its ${field} must be an object (z.object({ … })), not one of several; put the alternatives into a ` +
-            `field of it`,
-        ),
-      ]
-    shelf.set(of.name, envelopeOf(of.args, told.schema))
+/** The JSON Schema of what a model sends with a call; always of an object. */
+function describeInput({ definition, field, converted }: Input, schemas: Map<string, JsonSchema>): readonly Mistake[] {
+  if ('why' in converted) return [mistake(definition, unconvertible(field, converted.why))]
+  const { schema } = converted
+  const object = `its ${field} must be an object (z.object({ … }))`
+  if (needsEnvelope(schema)) {
+    // The input of a prompt stands beside the message, where there is no room for alternatives.
+    if (definition.kind !== 'tool')
+      return [mistake(definition, `${object}, not one of several; put the alternatives into a field of it`)]
+    schemas.set(definition.name, envelopeOf(definition.args, schema))
     return []
   }
-  // Providers want to read that it is one.
-  shelf.set(of.name, 'type' in told.schema ? told.schema : { type: 'object', ...told.schema })
-  const { type = 'object' } = told.schema
-  return type === 'object'
-    ? []
-    : [mistake(of, `its ${field} must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
+  // Providers require `type`.
+  schemas.set(definition.name, 'type' in schema ? schema : { type: 'object', ...schema })
+  const { type = 'object' } = schema
+  return type === 'object' ? [] : [mistake(definition, `${object}, not ${JSON.stringify(type)}`)]
 }
 
-type Told = { readonly schema: JsonSchema } | { readonly why: string }
+function unconvertible(field: string, why: string): string {
+  return `its ${field} cannot be told to a model as JSON Schema: ${why}`
+}
 
-function tell(schema: Schema): Told {
+type Converted = { readonly schema: JsonSchema } | { readonly why: string }
+
+function convert(schema: Schema): Converted {
   try {
     return { schema: jsonSchemaOf(schema) }
   } catch (thrown) {
@@ -240,7 +255,7 @@ function tell(schema: Schema): Told {
   }
 }
 
-/** AP3, with what they use themselves. */
+/** The built-in tools that the app names and does not define itself, with the tools that they use. */
 function namedBuiltins(app: Definitions, builtins: readonly ToolDefinition[]): ReadonlySet<ToolDefinition> {
   const taken = new Set<ToolDefinition>()
   const take = (names: Iterable<string>): void => {

@@ -1,15 +1,15 @@
 /**
- * What the names among a prompt's tools mean: a tool, an agent that takes over the thread, an agent or a prompt that
- * answers the call in a thread of its own.
+ * What the names among the tools of a prompt mean: a tool, an agent to hand the thread over to, or an agent or prompt
+ * that answers the call in a thread of its own.
  *
- * - A name means one thing: what may be called shares its name with nothing else that may be (call-checks.ts).
+ * - A name is unique among everything that may be called (checks/calls.ts).
  */
 import type { Definitions } from './app.js'
 import type { AgentDefinition, PromptDefinition, SubagentTool, SubpromptTool, ToolDefinition } from './define.js'
 
 export interface Callables {
   readonly tools: readonly string[]
-  /** Agents that take over. */
+  /** Agents that the thread can be handed over to. */
   readonly handoffs: readonly AgentDefinition[]
   readonly subagents: readonly SubagentTool[]
   readonly subprompts: readonly SubpromptTool[]
@@ -36,22 +36,22 @@ export function callablesOf(
 
 const asAgent = 'prompt:'
 
-/** Who answers when a prompt is called: an agent of one step. No other can have its name. */
+/** The agent of one step that answers a call of a prompt. No definition can have its name, because of the colon. */
 export function agentOfPrompt(name: string): AgentDefinition {
   return { kind: 'agent', name: `${asAgent}${name}`, type: 'ai_human', sideA: { prompt: name, maxSteps: 1 } }
 }
 
-/** It was made of a prompt. */
+/** Whether the agent was made by `agentOfPrompt`. */
 export function isOfPrompt(agent: string): boolean {
   return agent.startsWith(asAgent)
 }
 
-/** Names of those that the app defines. */
+/** Names of the agents that the app defines itself. */
 export function agentNames({ agents }: Pick<Definitions, 'agents'>): readonly string[] {
   return [...agents.keys()].filter((name) => !isOfPrompt(name))
 }
 
-/** Names of tools that the app takes from somewhere: its own, or built in. */
+/** Names of all tools that prompts and tools of the app refer to, its own or built in. */
 export function toolsNamed(
   app: Pick<Definitions, 'agents' | 'prompts'> & { readonly tools: ReadonlyMap<string, ToolDefinition> },
 ): ReadonlySet<string> {

@@ -1,5 +1,5 @@
 /**
- * What prompts, models and agents are told: who speaks, with which model and tools, and how agents call agents.
+ * Definitions of prompts, models and agents: who speaks, with which model and tools, and how agents call agents.
  */
 import type { Budget } from '../core/budget.js'
 import type { Json } from '../core/json.js'
@@ -7,63 +7,63 @@ import type { Schema } from '../core/schema.js'
 import type { Model } from '../models/port.js'
 import type { NameOr } from './naming.js'
 
-/** A variable that a definition needs from outside. */
+/** A variable whose value comes from the environment of the thread. */
 export interface Variable {
   readonly name: string
-  /** Default `secret`: seen by the body alone, masked wherever else its value turns up. */
+  /** Default `secret`: only the body of a tool sees the value; it is masked everywhere else. */
   readonly type?: 'text' | 'secret'
-  /** Default true; of one that is not, `state.env` gives '' when it has no value. */
+  /** Default true. Without a value `state.env` returns '' for an optional variable. */
   readonly required?: boolean
   readonly default?: string
-  /** A child whose definitions say so does not inherit it from its parent: it is given a value of its own. */
+  /** A child does not inherit the value from its parent: it is given one of its own. */
   readonly scoped?: boolean
   readonly description?: string
 }
 
-/** What becomes of a child whose turn failed. */
+/** What happens to a child whose turn failed. */
 export interface Supervision {
-  /** It alone is called again, as another thread; its siblings go on. */
+  /** Only this child is restarted, as a new thread; its siblings continue. */
   readonly strategy: 'one_for_one'
-  /** How often, before its failure is the answer. */
+  /** Restarts before its failure becomes the result of the call. */
   readonly maxRestarts: number
-  /** Failures that are longer ago do not count. Default: all do. */
+  /** Older failures do not count. Default: all count. */
   readonly withinMs?: number
 }
 
-/** An agent as a tool of a prompt: calling it makes a child thread. */
+/** An agent as a tool of a prompt: a call creates a child thread. */
 export interface SubagentTool {
   /** Not a definition: those are given as they are. */
   readonly kind?: never
   /** Name of the agent. */
   readonly name: string
-  /** Default true: the call waits for the child's answer. Else it is answered at once, and the child reports later. */
+  /** Default true: the call waits for the child's answer. False: it returns at once, and the child reports later. */
   readonly blocking?: boolean
-  /** Default: what the agent of the parent says; else a failure is the answer. Not of children that stay. */
+  /** Default: that of the parent's agent, else a failure is the result. Not for resumable children. */
   readonly supervision?: Supervision
   /**
-   * What the child may spend for each message, with all below it. Default: its agent's, else a share of what its
-   * parent has left.
+   * What the child and all threads below it may spend per message. Default: the budget of its agent, else a share of
+   * what its parent has left.
    */
   readonly budget?: Budget
-  /** A variable of the thread: unless it is `true`, `1` or `yes`, there is no such agent for the model. */
+  /** A variable of the thread: unless its value is `true`, `1` or `yes`, the model is not offered this agent. */
   readonly optional?: string
   /**
-   * Called before the model is first asked, once in the life of the thread, with what began its first turn. Or as
-   * often as there are values: `NAME`, `NAME__2`, `NAME__3` start a child each.
+   * The child is started before the first model call, once in the life of the thread, with the message that started
+   * its first turn. With an object: one child for each instance of the values: `NAME`, `NAME__2`, `NAME__3`.
    */
   readonly immediate?:
     | boolean
     | {
-        /** The variable that holds its name. This and the next are the only values that a model gets to see. */
+        /** The variable that holds its name. Only this value and the next are shown to a model. */
         readonly nameEnv?: string
         /** The variable that holds its first message. */
         readonly descriptionEnv?: string
-        /** Variables that it is given as its own: to `TOKEN` the value of `TOKEN__2`, in the second. */
+        /** Variables that it is given as its own: the second child gets the value of `TOKEN__2` as `TOKEN`. */
         readonly scopedEnv?: readonly string[]
       }
   /**
-   * `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default:
-   * it has none of them.
+   * `fork`: the child works on a copy of the parent's files, which is merged back when it ends. Default: it gets none
+   * of them.
    */
   readonly files?: 'fork'
   /**
@@ -79,8 +79,8 @@ export interface SubagentTool {
   /** The arg that is its name, for people. */
   readonly initAgentNameProperty?: string
   /**
-   * Default false: the child ends with its answer. Else it stays, and is created and spoken to with `subagent_create`
-   * and `subagent_message`.
+   * Default false: the child ends with its answer. Otherwise it stays; it is created with `subagent_create` and
+   * receives further messages through `subagent_message`.
    */
   readonly resumable?:
     | false
@@ -88,25 +88,25 @@ export interface SubagentTool {
         readonly receives_messages: 'side_a' | 'side_b'
         /** Children of this agent that may live at once. */
         readonly maxInstances?: number
-        /** Default `implicit`: what it answers to a message that nobody waits for is told to the parent. */
+        /** Default `implicit`: its answer is reported to the parent even if no call waits for it. */
         readonly parentCommunication?: 'implicit' | 'explicit'
       }
 }
 
 /**
- * A prompt as a tool of another: calling it makes one request with it, in a thread of its own; its tools run, and
- * that is all.
+ * A prompt as a tool of another: a call makes one model request with it, in a thread of its own, and runs the tools
+ * that the reply calls.
  */
 export interface SubpromptTool {
   /** Not a definition: those are given as they are. */
   readonly kind?: never
   /** Name of the prompt. */
   readonly name: string
-  /** Default true: the result has what it said, or its output. */
+  /** Default true: the result contains its text, or its output. */
   readonly includeTextResponse?: boolean
-  /** Default false: the result has the calls that it made, with what they gave. */
+  /** Default false: the result contains its calls with their results. */
   readonly includeToolCalls?: boolean
-  /** Default false: the result has the calls that failed, with why. */
+  /** Default false: the result contains its failed calls with the reason. */
   readonly includeErrors?: boolean
   /**
    * The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where
@@ -124,60 +124,60 @@ export type PromptPart =
   | { readonly type: 'text'; readonly content: string }
   /** The text of another prompt, whole. */
   | { readonly type: 'include'; readonly prompt: string }
-  /** The value of a text variable that the prompt declares, as it is when the model is asked. */
+  /** The value of a text variable that the prompt declares, read when the model is called. */
   | { readonly type: 'env'; readonly property: string }
 
-/** What a model is asked with. Of a prompt they are stronger than those of its model. */
+/** Settings of a model call. Those of a prompt take precedence over those of its model. */
 export interface ModelSettings {
   readonly temperature?: number
-  /** Tokens of one reply; a reply that would be longer is cut, and the turn says so. */
+  /** Tokens of one reply; a longer reply is cut, which the stop reason of the turn says. */
   readonly maxOutputTokens?: number
   /**
-   * Default true: providers that must be told keep the conversation in their cache, where it costs a tenth (Anthropic).
+   * Default true: providers that need to be told (Anthropic) cache the conversation; reading it back costs a tenth.
    */
   readonly promptCache?: boolean
   /**
-   * What only one provider knows, under its name: `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 4000 } }
-   * }`.
+   * Settings of a single provider, under its name:
+   * `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 4000 } } }`.
    */
   readonly providerOptions?: { readonly [provider: string]: { readonly [setting: string]: Json } }
 }
 
-/** `Input` and `Output` are its schemas: what is built from it knows their types (D8). */
+/** `Input` and `Output` are its schemas, from which types are inferred (D8). */
 interface PromptFields<Input extends Schema = Schema, Output extends Schema = Schema> extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
-  /** What the model is told first: a text, or parts that make one, with nothing between them. */
+  /** The system prompt: a text, or parts that are joined without a separator. */
   readonly prompt: string | readonly PromptPart[]
-  /** Default true: the model reads what was said in earlier turns. */
+  /** Default true: the model reads the messages of earlier turns. */
   readonly includeChat?: boolean
-  /** Default true: the model reads the calls of earlier turns, and their results. */
+  /** Default true: the model reads the calls of earlier turns and their results. */
   readonly includePastTools?: boolean
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
-  /** What must have a value before the model is asked. */
+  /** Variables that must have a value before the model is called. */
   readonly variables?: readonly Variable[]
   /** Values for the tools of its threads, where neither the thread nor its agent has one. */
   readonly env?: Readonly<Record<string, string>>
-  /** With it the turn ends with a value of this form, which the model gives through the tool `response`. */
+  /** The turn ends with a value of this schema, which the model passes to the tool `response`. */
   readonly outputSchema?: Output
-  /** What whoever calls it, or an agent whose side A it is, as a tool must give. Default: a message. */
+  /** The args of a call of this prompt as a tool, or of an agent whose side A has it. Default: a message. */
   readonly requiredSchema?: Input
   /** Prompts may name it among their tools. */
   readonly exposeAsTool?: boolean
-  /** What it is good for, as the model that may call it reads it. */
+  /** The description that a model which may call it reads. */
   readonly toolDescription?: string
 }
 
-/** What `definePrompt` is told. A name, or the definition that has it. */
+/** The parameter of `definePrompt`. Other definitions are given by name or as they are. */
 export interface Prompt<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<
   Input,
   Output
 > {
   readonly model: NameOr<'model'>
   /**
-   * Tools, prompts, and agents that take over the thread; agents and prompts that answer in a thread of their own,
-   * with how.
+   * Tools, prompts, and agents to hand the thread over to; as objects, agents and prompts that answer in a thread of
+   * their own.
    */
   readonly tools?: readonly (NameOr<'tool' | 'prompt' | 'agent'> | SubagentTool | SubpromptTool)[]
   readonly toolChoice?: ToolChoice | { readonly tool: NameOr<'tool' | 'prompt' | 'agent'> }
@@ -194,35 +194,35 @@ export interface PromptDefinition<Input extends Schema = Schema, Output extends 
   /** Name of a model. */
   readonly model: string
   /**
-   * Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread
-   * of their own.
+   * Names of tools, of prompts, and of agents to hand the thread over to; as objects, agents and prompts that answer
+   * in a thread of their own.
    */
   readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
   readonly toolChoice?: ToolChoice
 }
 
-/** A Model of Skein's own port, an AI SDK language model, or a function that gives one. */
+/** A `Model` of Skein, an AI SDK language model, or a function that returns one of them. */
 export type ModelSource = Model | { readonly specificationVersion: string } | (() => unknown)
 
 interface ModelFields extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly model: ModelSource
-  /** How often a rate limit, an outage or a broken stream is tried again before the fallback. Default 4. */
+  /** Retries after a rate limit, an outage or a broken stream, before the fallback. Default 4. */
   readonly maxRetries?: number
   /**
-   * Whether it takes images and PDF files. Default: models of Anthropic, Google and OpenAI do; others are told what
-   * they are not shown.
+   * Whether the model accepts images and PDF files. Default: models of Anthropic, Google and OpenAI do; others read a
+   * note in place of a file.
    */
   readonly media?: boolean
   /**
-   * How long nothing may be heard of the provider (5 minutes), and how long a reply may take (30). Then it is tried
-   * again, or the fallback is.
+   * How long the provider may be silent (5 minutes), and how long a reply may take (30 minutes), before a retry or the
+   * fallback.
    */
   readonly timeouts?: { readonly idleMs?: number; readonly totalMs?: number }
   /**
-   * Used where the provider itself reports no cost. Without prices of their own, tokens of its cache cost what others
-   * do.
+   * Used if the provider itself reports no cost. Without a price of their own, cached tokens cost as much as other
+   * input.
    */
   readonly costPerMillion?: {
     readonly inputUsd: number
@@ -232,9 +232,9 @@ interface ModelFields extends ModelSettings {
   }
 }
 
-/** What `defineModel` is told. */
+/** The parameter of `defineModel`. */
 export interface ModelChoice extends ModelFields {
-  /** Models to try when this one fails: their names, or they themselves. */
+  /** Models to try when this one fails, by name or as definitions. */
   readonly fallback?: readonly NameOr<'model'>[]
 }
 
@@ -245,19 +245,19 @@ export interface ModelDefinition extends ModelFields {
   readonly fallback?: readonly string[]
 }
 
-/** A tool whose success means something for the session; properties are looked for in its result, then in its args. */
+/** A tool whose success has a role in the session; properties are looked up in its result, then in its args. */
 export interface SessionTool {
   readonly name: string
-  /** What is said with it. Default: the text of the reply that called it, or else its whole result. */
+  /** The property that holds its message. Default: the text of the reply that called it, else its whole result. */
   readonly messageProperty?: string
-  /** Paths of files that go with it. */
+  /** The property that holds paths of attached files. */
   readonly attachmentsProperty?: string
 }
 
 interface SideFields {
-  /** What people call it. */
+  /** Its name for people. */
   readonly label?: string
-  /** Default true: a reply without calls ends its turn. Else only one of the tools below does. */
+  /** Default true: a reply without calls ends its turn. False: only one of the tools below does. */
   readonly stopOnResponse?: boolean
   /** The property of that tool's result (or args) that the other side reads. Default: as of `messageProperty`. */
   readonly stopToolResponseProperty?: string
@@ -265,7 +265,7 @@ interface SideFields {
   readonly maxSteps?: number
 }
 
-/** A side as `defineAgent` is told of it. A name, or the definition that has it. */
+/** A side as `defineAgent` takes it: other definitions are given by name or as they are. */
 export interface SideInput extends SideFields {
   readonly prompt: NameOr<'prompt'>
   /** A tool whose success ends its turn. */
@@ -294,24 +294,24 @@ interface AgentFields<S> {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly sideA: S
-  /** What must have a value before its model is asked. */
+  /** Variables that must have a value before its model is called. */
   readonly variables?: readonly Variable[]
   /** Values for the tools of its threads, where the thread itself has none. */
   readonly env?: Readonly<Record<string, string>>
   /** Prompts may name it among their tools. */
   readonly exposeAsTool?: boolean
-  /** What becomes of its children when they fail. */
+  /** What happens to its children when they fail. */
   readonly supervision?: Supervision
-  /** What a thread of it may spend, with all below it. Of a child: for each message. */
+  /** What a thread of this agent and all threads below it may spend; a child: per message. */
   readonly budget?: Budget
-  /** What it is good for, as the model of a parent reads it. */
+  /** The description that the model of a parent reads. */
   readonly toolDescription?: string
 }
 
 type AgentOf<S> =
   /** Side A is a model, side B a person. */
   | (AgentFields<S> & { readonly type: 'ai_human' })
-  /** Both are models, and speak by turns. */
+  /** Both sides are models and take turns. */
   | (AgentFields<S> & {
       readonly type: 'dual_ai'
       readonly sideB: S
@@ -319,7 +319,7 @@ type AgentOf<S> =
       readonly maxSessionTurns?: number
     })
 
-/** What `defineAgent` is told. */
+/** The parameter of `defineAgent`. */
 export type Agent = AgentOf<SideInput>
 
 export type AgentDefinition = AgentOf<Side> & { readonly kind: 'agent'; readonly name: string }

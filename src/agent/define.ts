@@ -1,7 +1,7 @@
 /**
- * Definitions: plain data that says what a tool, prompt, model or agent is. Nothing happens when one is made;
- * everything is checked when an app is loaded (app.ts). The type parameters of a tool are its schemas: what its body
- * sees and gives follows from them (D8; infer.ts reads it off again).
+ * Definitions: plain data that describes a tool, prompt, model or agent. Making one has no effect; everything is
+ * checked when an app is loaded (app.ts). The type parameters of a tool are its schemas, from which the types of its
+ * body follow (D8; infer.ts reads them off again).
  *
  * DE1 A definition is known by its `kind`, never by its class, so it may come from another copy of the package.
  */
@@ -44,21 +44,21 @@ export type {
   Variable,
 } from './define-agent.js'
 
-/** A value by key, kept with the thread; a change counts when its call does. */
+/** The key-value store of a thread; a change takes effect when its call is settled. */
 export interface KeyValues {
   get(key: string): Promise<Json | undefined>
   set(key: string, value: Json): Promise<void>
   delete(key: string): Promise<void>
-  /** In order of their keys; all of them, or those that begin with `prefix`. */
+  /** In the order of keys: all entries, or those whose key begins with `prefix`. */
   list(prefix?: string): Promise<readonly { readonly key: string; readonly value: Json }[]>
 }
 
-/** What a tool's body may use. What it changes through here counts when its call is settled, in call order (T3). */
+/** What the body of a tool may use. Changes take effect when its call is settled, in call order (T3). */
 export interface ToolState<Local = unknown, Shared = unknown> {
   readonly threadId: string
-  /** Stable over retries and resume; different for every call. */
+  /** Stable across retries and resume; unique to the call. */
   readonly idempotencyKey: string
-  /** Aborted when the call is no longer wanted: cancel, deadline, time-out. */
+  /** Aborted when the call is cancelled, or its deadline or time-out has passed. */
   readonly signal: AbortSignal
   /** The value of a variable that the tool declares. */
   env(name: string): Promise<string>
@@ -66,63 +66,63 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   readonly files: Files
   /** The thread's own key-value store. */
   readonly kv: KeyValues
-  /** This tool's context, typed by `contextSchema`. Always the latest value. */
+  /** The context of this tool, typed by `contextSchema`. Always the latest value. */
   readonly local: Local
   /** Merges into `local`; checked by `contextSchema`. */
   setContext(part: Partial<Local>): void
   /** The context that all tools of the thread share, typed by `sharedSchema`. */
   readonly shared: Shared
   setShared(part: Partial<Shared>): void
-  /** Tells watchers how far the call is. */
+  /** Reports progress of the call to watchers. */
   progress(event: unknown): void
   log(...what: readonly unknown[]): void
   /** Runs code of a model or a user in a sandbox. */
   readonly runCode: RunCode
-  /** Runs another tool now, as part of this call; nothing of it is stored. The tool must be named in `uses`. */
+  /** Runs another tool now, as part of this call; it is not recorded by itself. The tool must be named in `uses`. */
   invokeTool(name: string, args: unknown): Promise<unknown>
-  /** Has another tool called after the calls of this step. The tool must be named in `uses`. */
+  /** Queues a call of another tool after the calls of this step. The tool must be named in `uses`. */
   queueTool(name: string, args: unknown): void
   /**
-   * Has a tool called at a later time, once, also when the process ended in between: this tool itself, or one that is
-   * named in `uses`. Gives the id of the schedule.
+   * Schedules one call of a tool; it survives a restart. The tool is this one, or one that is
+   * named in `uses`. Returns the id of the schedule.
    */
   schedule(name: string, args: unknown, time: ScheduleTime): string
   /** What is scheduled in this thread, in order of time. */
   schedules(): Promise<readonly Scheduled[]>
-  /** Takes a schedule back. False when its call was queued already, or there is none. */
+  /** Removes a schedule. False if its call was queued already, or there is none of this id. */
   unschedule(id: string): Promise<boolean>
-  /** Says something to the thread after the calls of this step. */
+  /** Adds a message to the thread after the calls of this step. */
   queueMessage(text: string, options?: { readonly silent?: boolean }): void
   /**
-   * Says something to the thread that called this one. Attachments are paths of this thread's files and directories,
-   * which it finds in its own `/attachments`; one that is not there is an error, and nothing is sent.
+   * Sends a message to the parent thread. Attachments are paths of files and directories of this thread, which the
+   * parent finds in its own `/attachments`; if one does not exist, that is an error, and nothing is sent.
    */
   notifyParent(text: string, options?: { readonly attachments?: readonly string[] }): Promise<void>
-  /** What this thread is doing, as the list of its parent's children shows it. */
+  /** Sets the status text that the parent sees in its list of children. */
   setStatus(text: string): void
 }
 
 export interface CachePolicy<Args = unknown> {
-  /** What makes two calls equal; default: their args. */
+  /** Calls with equal keys are equal. Default: the args. */
   keyFn?(args: Args): string
   readonly ttlMs?: number
 }
 
 export interface RetryPolicy {
-  /** Default 2; 0 where nothing but a breaker is asked for. */
+  /** Default 2; 0 for a circuit breaker without retries. */
   readonly maxRetries?: number
   /** Before the first retry; doubles with each. Default 0. */
   readonly backoffMs?: number
   /**
-   * Given what the body threw, as far as it can travel: name, message, cause and its own fields (code, status, …)
-   * that are JSON.
+   * Called with the error of the body as far as it can be serialised: name, message, cause and its own JSON fields
+   * (code, status, …).
    */
   shouldRetry?(error: Error & { readonly code?: unknown; readonly status?: unknown }): boolean
-  /** Calls in a row that failed for good, after which the tool is not run any more in this run. */
+  /** After this many failed calls in a row, retries included, the tool is refused for the rest of the run. */
   readonly circuitBreakerThreshold?: number
 }
 
-/** A body may say how it went; any other value is the result itself (T2). */
+/** A body may return a status; any other value is the result itself (T2). */
 export type ReportedResult<Value = unknown> =
   | { readonly status: 'success'; readonly result?: Value; readonly content?: unknown; readonly attachments?: unknown }
   | {
@@ -133,10 +133,10 @@ export type ReportedResult<Value = unknown> =
       readonly attachments?: unknown
     }
 
-/** What a body may return where `outputSchema` says what comes of it; without one, anything. */
+/** What a body may return: the input of `outputSchema`; without one, anything. */
 type Returnable<Output extends Schema> = InputOf<Output> | ReportedResult<InputOf<Output>>
 
-/** What comes of a body that returns `Result`. */
+/** The result of a call whose body returns `Result`. */
 export type ToolOutputOf<Result, Output extends Schema> =
   unknown extends ParsedOf<Output> ? ResultOf<Result> : ParsedOf<Output>
 type ResultOf<Result> = Result extends { readonly status: 'error' }
@@ -145,7 +145,7 @@ type ResultOf<Result> = Result extends { readonly status: 'error' }
     ? Value
     : Result
 
-/** A method: a tool of precise args is a tool (parameters compare both ways). */
+/** As a method, because its parameters are compared both ways: a tool with precise args is still a `ToolDefinition`. */
 type Body<State, Input, Result> = { body(state: State, input: Input): Result }['body']
 
 /** The bodies of a tool, by their types. */
@@ -170,8 +170,8 @@ type Speak<Value> = { speak(output: Value, args: Json): string | Promise<string>
 type StateOf<Local extends Schema, Shared extends Schema> = ToolState<ParsedOf<Local>, ParsedOf<Shared>>
 
 /**
- * All of a tool but what depends on what its bodies return. Where a schema is not given, its type parameter is
- * `NoSchema` for a tool that `defineTool` made (so `setContext` does not compile without a `contextSchema`).
+ * The fields of a tool that do not depend on what its bodies return. The type parameter of a missing schema is
+ * `NoSchema` in a tool made by `defineTool`, so that `setContext` does not compile without a `contextSchema`.
  */
 interface ToolFields<
   Args extends Schema = Schema,
@@ -183,72 +183,72 @@ interface ToolFields<
 > {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: Name
-  /** What a model is told of it; without one, its name and args must do. */
+  /** What the model reads about the tool, beside its name and args. */
   readonly description?: string
   readonly args: Args
-  /** JSON Schema of the args as the model is told them, where `args` cannot say it. Default: made of `args`. */
+  /** The JSON Schema of the args that the model is shown. Default: derived from `args`. */
   readonly parameters?: { readonly [key: string]: Json }
   readonly outputSchema?: Output
   readonly eventSchema?: Event
   readonly contextSchema?: Local
   readonly sharedSchema?: Shared
   readonly variables?: readonly Variable[]
-  /** Someone must agree before the body runs. */
+  /** A person must approve the call before the body runs. */
   readonly needsApproval?: boolean | Body<ParsedOf<Args>, { readonly threadId: string }, boolean | Promise<boolean>>
   readonly approvalPrompt?: string
-  /** Handed to whoever decides, to fill in a form. */
+  /** Passed to the approver, for instance to fill in a form. */
   readonly approvalDefaults?: Json
-  /** What is decided when nobody did in time. Default: it waits for ever. */
+  /** The decision when nobody decides in time. Default: the call waits without limit. */
   readonly approvalDeadline?: { readonly afterMs: number; readonly decision: 'approve' | 'reject' }
-  /** Successes in one run; null: any number. */
+  /** Successful executions in one run; null: unlimited. */
   readonly maxExecutionsPerRun?: number | null
-  /** Equal calls of one run are run once. */
+  /** Equal calls within a run are executed once. */
   readonly cache?: boolean | CachePolicy<ParsedOf<Args>>
   readonly retry?: RetryPolicy
   /** After this long the call is aborted and the model reads TOOL_TIMED_OUT. */
   readonly timeoutMs?: number
   /**
-   * True: the body changes the world outside the thread; it runs alone, in call order, after its intent is durable.
-   * False: it may run ahead of earlier calls, and once more if what it read was changed by them. Not given: it runs
-   * once, and what it reads waits for the calls before it.
+   * True: the body acts on the world outside the thread; it runs alone, in call order, after its intent is durable.
+   * False: it may run before earlier calls are settled, and again if they changed what it read. Not set: it runs once,
+   * and its reads wait for the calls before it.
    */
   readonly sideEffect?: boolean
-  /** With `sideEffect`: order and company do not matter; it runs beside other calls. */
+  /** With `sideEffect`: order does not matter, so it may run in parallel with other calls. */
   readonly commutes?: boolean
-  /** Doing it twice with one `idempotencyKey` is doing it once: after a crash it simply runs again. */
+  /** A repetition with the same `idempotencyKey` has no further effect: after a crash the body simply runs again. */
   readonly idempotent?: boolean
   /**
-   * Asks the world whether the effect of this key happened: its result if it did, null if it did not. Asked after a
-   * crash between the start of the body and the record of its result.
+   * Finds out whether the effect of this `idempotencyKey` has happened: returns its result, or null if it has not.
+   * Called after a crash between the start of the body and the record of its result.
    */
   readonly probe?: Body<StateOf<Local, Shared>, ParsedOf<Args>, unknown>
   /**
-   * Without `idempotent` and `probe`: the model is told that it may have happened (default), a person is asked, or
-   * the body runs again.
+   * After such a crash, without `idempotent` and `probe`: the model is told that it may have happened (default), a
+   * person is asked, or the body runs again.
    */
   readonly onUnknown?: 'tell' | 'ask' | 'retry'
-  /** Undoes the effect, when history is rewound over it. */
+  /** Undoes the effect when history is rewound past it. */
   readonly revert?: Body<StateOf<Local, Shared>, ParsedOf<Args>, unknown>
   /**
-   * `keep`: the model always reads the whole result. Default `archive`: a long one is cut, the whole kept for
-   * `get_tool_response`.
+   * `keep`: the model always reads the whole result. Default `archive`: a long result is cut, and `get_tool_response`
+   * gives the rest.
    */
   readonly retention?: 'keep' | 'archive'
-  /** The body computes for long: it has a worker thread to itself. */
+  /** The body computes for a long time: it gets a worker thread of its own. */
   readonly cpu?: boolean
   /** `host`: the body closes over live objects of the host's process and runs there. Default `worker`. */
   readonly where?: 'worker' | 'host'
 }
 
 /**
- * `Type`, once `Output` is known. The condition always holds; it has the compiler infer `outputSchema` before it
- * looks at a body, so that a literal in what the body returns is taken for one of the schema's. Only what
- * `defineTool` is told is written so: up to TypeScript 5.9 two types with such a condition are compared by their type
+ * `Type`, once `Output` is known. The condition always holds; it makes the compiler infer `outputSchema` before it
+ * looks at a body, so that a literal returned by the body is typed as one of the schema. Only the parameter of
+ * `defineTool` is written like this: up to TypeScript 5.9 two types with such a condition are compared by their type
  * parameters alone, and no definition would be a `ToolDefinition`.
  */
 type Once<Output extends Schema, Type> = Output extends Schema ? Type : never
 
-/** What `defineTool` is told. */
+/** The parameter of `defineTool`. */
 export interface Tool<
   Args extends Schema = Schema,
   Result = unknown,
@@ -299,7 +299,7 @@ export interface ToolDefinition<
   readonly uses?: readonly string[]
 }
 
-/** A server (`mcp`) gives its tools when the app is loaded. */
+/** An MCP server (`mcp`) contributes its tools when the app is loaded. */
 export type Definition = ToolDefinition | PromptDefinition | ModelDefinition | AgentDefinition | McpDefinition
 
 export function defineTool<
@@ -314,7 +314,7 @@ export function defineTool<
   tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
 ): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
 export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
-  return { kind: 'tool', name: '', ...tool, ...(uses !== undefined && { uses: namesOfDefinitions<never>(uses) }) }
+  return { kind: 'tool', name: '', ...tool, ...defined({ uses: uses && namesOfDefinitions<never>(uses) }) }
 }
 
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(
@@ -330,8 +330,7 @@ export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): P
     name: '',
     ...prompt,
     model: nameOf(model),
-    ...(tools !== undefined && { tools: namesOfDefinitions(tools) }),
-    ...defined({ toolChoice: choice }),
+    ...defined({ tools: tools && namesOfDefinitions(tools), toolChoice: choice }),
   }
 }
 
@@ -340,7 +339,7 @@ export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinitio
     kind: 'model',
     name: '',
     ...model,
-    ...(fallback !== undefined && { fallback: namesOfDefinitions<never>(fallback) }),
+    ...defined({ fallback: fallback && namesOfDefinitions<never>(fallback) }),
   }
 }
 
@@ -351,19 +350,21 @@ export function defineAgent(agent: Agent): AgentDefinition {
     : { kind: 'agent', name: '', ...agent, sideA }
 }
 
-function sideOf(given: SideInput): Side {
-  if (typeof given !== 'object' || given === null) return given
-  const { prompt, stopTool, sessionStop, sessionFail, sessionStatus, ...side } = given
+function sideOf(input: SideInput): Side {
+  if (typeof input !== 'object' || input === null) return input
+  const { prompt, stopTool, sessionStop, sessionFail, sessionStatus, ...side } = input
   return {
     ...side,
     prompt: nameOf(prompt),
-    ...(stopTool !== undefined && { stopTool: nameOf(stopTool) }),
-    ...(sessionStop !== undefined && { sessionStop: sessionTool(sessionStop) }),
-    ...(sessionFail !== undefined && { sessionFail: sessionTool(sessionFail) }),
-    ...(sessionStatus !== undefined && { sessionStatus: sessionTool(sessionStatus) }),
+    ...defined({
+      stopTool: stopTool && nameOf(stopTool),
+      sessionStop: sessionStop && sessionTool(sessionStop),
+      sessionFail: sessionFail && sessionTool(sessionFail),
+      sessionStatus: sessionStatus && sessionTool(sessionStatus),
+    }),
   }
 }
 
-function sessionTool(given: NameOr<'tool'> | SessionTool): string | SessionTool {
-  return isNamed(given) ? given.name : given
+function sessionTool(tool: NameOr<'tool'> | SessionTool): string | SessionTool {
+  return isNamed(tool) ? tool.name : tool
 }

@@ -1,13 +1,25 @@
 /**
- * How a tool acts on the world, read off its definition (T10).
+ * What kind of tool a definition makes (D3), and how it acts on the world (T10), read off its fields.
  *
- * - A tool acts on the world if it says so or if a tool that it may use does; it is free of side effects only if it
+ * - A tool has a side effect if it says so or if a tool that it may use does; it is free of side effects only if it
  *   and all that it may use say so.
  */
 import { isObject } from '../core/json.js'
 import type { ToolDefinition } from './define.js'
-import { kindOf } from './tool-kind.js'
-import type { ToolKind } from './tool-kind.js'
+
+export type ToolKind = 'function' | 'generator' | 'manual' | 'human'
+
+export function kindOf(tool: ToolDefinition): ToolKind {
+  if (tool.execute === false) return 'manual'
+  if (typeof tool.execute === 'function')
+    return tagOf(tool.execute) === 'AsyncGeneratorFunction' ? 'generator' : 'function'
+  return 'human'
+}
+
+/** The class that JavaScript gives a function: `AsyncFunction`, `GeneratorFunction`, … */
+export function tagOf(body: unknown): string {
+  return Object.prototype.toString.call(body).slice('[object '.length, -1)
+}
 
 export interface ToolEffect {
   /** Undefined: neither it nor anything it uses has a side effect, and not all of them say that they have none. */
@@ -16,7 +28,7 @@ export interface ToolEffect {
   readonly idempotent: boolean
 }
 
-/** TK1. What it uses may be idempotent in itself: the body may still use it otherwise the second time. */
+/** Idempotency is not inherited: a body may call an idempotent tool differently the second time. */
 export function effectOf(
   tool: ToolDefinition,
   app: { readonly tools: ReadonlyMap<string, ToolDefinition> },
@@ -33,7 +45,7 @@ export function effectOf(
   return { sideEffect: free ? false : undefined, commutes: false, idempotent: true }
 }
 
-/** All that it may use is there. */
+/** Whether every tool that it may use, directly or not, is defined. */
 export function isComplete(
   tool: ToolDefinition,
   { tools }: { readonly tools: ReadonlyMap<string, ToolDefinition> },
@@ -41,7 +53,7 @@ export function isComplete(
   return [tool, ...usedBy(tool, tools)].every(({ uses = [] }) => uses.every((name) => tools.has(name)))
 }
 
-/** All that a tool may use, and what those may use. */
+/** All tools that it may use, directly or not. */
 function usedBy(tool: ToolDefinition, tools: ReadonlyMap<string, ToolDefinition>): ReadonlySet<ToolDefinition> {
   const found = new Set<ToolDefinition>()
   const visit = ({ uses = [] }: ToolDefinition): void => {
@@ -59,7 +71,7 @@ function usedBy(tool: ToolDefinition, tools: ReadonlyMap<string, ToolDefinition>
 export interface ToolMetadata {
   readonly name: string
   readonly kind: ToolKind
-  /** Its own; what it inherits is known in an app only. */
+  /** Its own; a side effect of a tool that it uses is known only within an app. */
   readonly sideEffect: boolean
   readonly idempotent: boolean
   readonly commutes: boolean
@@ -69,7 +81,7 @@ export interface ToolMetadata {
   readonly uses: readonly string[]
 }
 
-/** What a tool says of itself, with its defaults; null for anything that is no tool. */
+/** The fields of a tool with defaults filled in; null for anything that is no tool. */
 export function toolMetadata(tool: unknown): ToolMetadata | null {
   if (!isTool(tool)) return null
   const {

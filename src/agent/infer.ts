@@ -1,6 +1,6 @@
 /**
- * Types read off a tool's or a prompt's definition, for code that speaks of its args, results, events and context
- * without repeating its schemas (D8).
+ * Types derived from the definition of a tool or prompt: its args, result, events and context, without repeating its
+ * schemas (D8).
  */
 import type { InputOf, OutputOf as ParsedOf } from '../core/schema.js'
 import type { ToolOutputOf, PromptDefinition, ToolDefinition } from './define.js'
@@ -8,13 +8,13 @@ import type { ToolOutputOf, PromptDefinition, ToolDefinition } from './define.js
 /** The args as the body gets them: parsed, with defaults filled in. */
 export type InferToolInput<Definition extends ToolDefinition> = ParsedOf<Definition['args']>
 
-/** What comes of a call: by `outputSchema`, else what the body returns. */
+/** The result of a call: by `outputSchema`, else what the body returns. */
 export type InferToolOutput<Definition extends ToolDefinition> =
   Definition extends ToolDefinition<infer _Args, infer Result, infer _Event, infer _Local, infer _Shared, infer Output>
     ? ToolOutputOf<Result, Output>
     : never
 
-/** What watchers hear of a generator's yields. */
+/** The events that a generator yields to watchers. */
 export type InferToolEvent<Definition extends ToolDefinition> = ParsedOf<NonNullable<Definition['eventSchema']>>
 
 /** The tool's own context, `state.local`. */
@@ -26,8 +26,8 @@ type CallOf<Definition extends ToolDefinition> = Definition extends ToolDefiniti
   ? { readonly tool: Definition['name']; readonly args: InputOf<Definition['args']> }
   : never
 
-/** What a prompt must be given when it is called as a tool, by `requiredSchema`. */
+/** The input of a prompt that is called as a tool, by `requiredSchema`. */
 export type InferPromptInput<Definition extends PromptDefinition> = ParsedOf<NonNullable<Definition['requiredSchema']>>
 
-/** What a turn with this prompt gives, by `outputSchema`. */
+/** The output of a turn with this prompt, by `outputSchema`. */
 export type InferPromptOutput<Definition extends PromptDefinition> = ParsedOf<NonNullable<Definition['outputSchema']>>

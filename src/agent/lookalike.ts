@@ -1,6 +1,6 @@
 /**
- * What was meant as a definition and is none: a plain object that nobody handed to `defineTool` and its like, so it has
- * no `kind` (DE1).
+ * Plain objects that were meant as definitions: they have the fields of one but no `kind`, because they were not
+ * passed to `defineTool`, `definePrompt` or `defineAgent` (DE1: a definition is known by its `kind`).
  */
 import { isObject } from '../core/json.js'
 
@@ -11,7 +11,7 @@ export interface Lookalike {
 }
 
 interface Shape extends Lookalike {
-  /** Has the fields that make someone believe that it is one. */
+  /** Whether the value has the fields that distinguish this kind. */
   is(value: { readonly [key: string]: unknown }): boolean
 }
 

@@ -1,36 +1,38 @@
 /**
- * A definition in place of its name: whoever has it at hand may hand it over, and the compiler knows that it is there.
+ * A definition in place of its name: where a name is expected, the definition itself may be given, so that the compiler
+ * checks that it exists.
  *
- * - What is kept is the name: a definition stays plain data, whichever way it was told.
- * - What is neither is kept as it is: mistakes are told when an app is loaded, never when a definition is made.
+ * - Only the name is stored: a definition stays plain data.
+ * - A value that is neither is stored as it is: mistakes are reported when an app is loaded, not when a definition is
+ *   made.
  */
 
-/** A definition of this kind, as far as its name goes. */
+/** The part of a definition that a reference to it needs. */
 export interface Named<Kind extends string = string> {
   readonly kind: Kind
   readonly name: string
 }
 
-/** A name, or what has it. */
+/** A name, or the definition that has it. */
 export type NameOr<Kind extends string> = string | Named<Kind>
 
-/** RF1. '' of a definition that only a file will name. */
-export function nameOf(given: string | Named): string {
-  return isNamed(given) ? given.name : given
+/** Empty for a definition that its file in a folder app will name. */
+export function nameOf(reference: string | Named): string {
+  return isNamed(reference) ? reference.name : reference
 }
 
-export function isNamed(given: unknown): given is Named {
+export function isNamed(value: unknown): value is Named {
   return (
-    typeof given === 'object' &&
-    given !== null &&
-    'kind' in given &&
-    'name' in given &&
-    typeof given.kind === 'string' &&
-    typeof given.name === 'string'
+    typeof value === 'object' &&
+    value !== null &&
+    'kind' in value &&
+    'name' in value &&
+    typeof value.kind === 'string' &&
+    typeof value.name === 'string'
   )
 }
 
-/** Names of a list that may also hold what is more than a name. */
+/** The list with definitions replaced by their names; other items stay as they are. */
 export function namesOfDefinitions<Other>(list: readonly (string | Named | Other)[]): readonly (string | Other)[] {
   if (!isList(list)) return list
   return list.map((each) => (isNamed(each) ? each.name : each))

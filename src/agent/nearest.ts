@@ -1,20 +1,20 @@
 /**
- * The known word that someone may have meant.
+ * Suggestions for a misspelt word: the known word with the smallest edit distance.
  */
 
-/** Undefined where none is near: a far guess misleads more than it helps. */
+/** Undefined if none is near: a far guess misleads more than it helps. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
-  let best: { readonly candidate: string; readonly far: number } | undefined
+  let best: { readonly candidate: string; readonly edits: number } | undefined
   for (const candidate of known) {
-    const far = distance(word.toLowerCase(), candidate.toLowerCase())
-    const near =
-      far <= Math.max(1, Math.floor(candidate.length / 3)) || (word.length >= 3 && candidate.startsWith(word))
-    if (near && (!best || far < best.far)) best = { candidate, far }
+    const edits = distance(word.toLowerCase(), candidate.toLowerCase())
+    const isNear =
+      edits <= Math.max(1, Math.floor(candidate.length / 3)) || (word.length >= 3 && candidate.startsWith(word))
+    if (isNear && (!best || edits < best.edits)) best = { candidate, edits }
   }
   return best?.candidate
 }
 
-/** Letters to add, drop or change to get from one word to the other. */
+/** The Levenshtein distance: letters to add, remove or change. */
 function distance(from: string, to: string): number {
   let above = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let row = 1; row <= from.length; row++) {

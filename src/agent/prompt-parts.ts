@@ -1,15 +1,15 @@
 /**
- * The text of a prompt, which may be put together of parts (D5). Includes are put in when the app is loaded,
- * variables when the model is asked; nothing stands between parts that they do not say themselves.
+ * The text of a prompt, which may be composed of parts (D5). Includes are resolved when the app is loaded, variables
+ * when the model is called; parts are joined without a separator.
  *
- * - A model is shown text variables only, and only those that the prompt which shows them declares.
+ * - A model is shown text variables only, and only those that the prompt itself declares.
  */
 import type { Mistake, Definitions } from './app.js'
 import type { PromptDefinition, PromptPart, Variable } from './define.js'
 
 type Prompts = Pick<Definitions, 'prompts'>
 
-/** Texts, and variables whose values stand in between. */
+/** The texts of a prompt, with variables where their values belong. */
 export function promptPieces(
   app: Prompts,
   { prompt, variables = [] }: Pick<PromptDefinition, 'prompt' | 'variables'>,
@@ -31,7 +31,7 @@ function piecesIn(app: Prompts, part: PromptPart, variables: readonly Variable[]
   return included ? promptPieces(app, included) : []
 }
 
-/** Itself first, then those that it includes, however deep. */
+/** The prompt itself first, then all prompts that it includes, directly or not. */
 export function withIncluded(
   app: Prompts,
   prompt: PromptDefinition,
@@ -46,7 +46,7 @@ export function withIncluded(
   return seen
 }
 
-/** PJ1. `declaredSecretBy` says who keeps it one. */
+/** Mistakes in the variables that prompts show. `declaredSecretBy` says which definition makes a name a secret. */
 export function checkShown(app: Prompts, declaredSecretBy: (name: string) => string | undefined): readonly Mistake[] {
   return [...app.prompts.values()].flatMap((definition) => {
     const { prompt, variables = [], name } = definition

@@ -1,10 +1,10 @@
 /**
- * The form of every definition, field by field. What fields mean together is in tool-checks.ts, what names mean in
- * mentions.ts.
+ * The form of every definition, field by field. Fields that depend on one another are checked in checks/tools.ts and
+ * checks/agents.ts, names in checks/mentions.ts.
  *
- * - A field that is not known is a mistake, told with the known field that is nearest.
- * - One cause is one mistake: a field under another library's name is told with ours, and ours is not told as
- *   missing.
+ * - An unknown field is a mistake, reported with the nearest known field.
+ * - One cause is one mistake: a field under the name that another library uses is reported with ours, which is then
+ *   not reported as missing.
  */
 import { z } from 'zod'
 import { isVariableName } from '../core/env.js'
@@ -26,10 +26,10 @@ const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
 const schema = z.custom<Schema>(isSchema, 'must be a zod 4 schema')
 const body = z.custom<() => unknown>((value) => typeof value === 'function', 'must be a function')
 const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
-/** A name that another definition has. */
 const nameless =
   'the definition that is named here has no name yet: its file will name it. Write that name here, or give it to ' +
   'the definition too'
+/** The name of another definition. */
 const other = z.string().min(1, nameless)
 const count = z.number().int().min(0)
 
@@ -63,7 +63,7 @@ const supervision = z.strictObject({
   withinMs: z.number().positive().optional(),
 })
 
-/** An agent or a prompt; which fields go with which is in call-checks.ts. */
+/** An agent or a prompt among tools; checks/calls.ts knows which fields belong to which. */
 const callable = z.strictObject({
   name: other,
   includeTextResponse: z.boolean().optional(),
@@ -243,7 +243,7 @@ const forms = {
     budget: budgetSchema.optional(),
     supervision: supervision.optional(),
   }),
-  // Its own module knows the rest of it.
+  // src/tools/foreign/server.ts checks the rest.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
 } satisfies Readonly<Record<Definition['kind'], z.ZodObject>>
 
@@ -256,21 +256,20 @@ export function isDefinition(value: unknown): value is Definition {
   )
 }
 
-/** What is wrong with one definition, looked at by itself. */
+/** Mistakes in the form of one definition, without looking at others. */
 export function checkForm(definition: Definition): readonly string[] {
   const form = Object.hasOwn(forms, definition.kind) ? forms[definition.kind] : undefined
   if (!form) return [`kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`]
   const { error } = form.safeParse(definition)
   const misnamed = misnamedFields(definition, Object.keys(form.shape))
-  const told = [...misnamed.values()]
   const strange = strangeTools(definition)
   const rest = (error?.issues ?? []).filter(
     ({ path: [field, index] }) =>
-      !told.some((each) => each.meant === field || each.field === field) &&
+      ![...misnamed.values()].some((each) => each.meant === field || each.field === field) &&
       !(field === 'tools' && index !== undefined && strange.has(index)),
   )
   return [
-    ...told.map(({ text }) => text),
+    ...[...misnamed.values()].map(({ text }) => text),
     ...strange.values(),
     ...rest.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
@@ -280,7 +279,7 @@ export function checkForm(definition: Definition): readonly string[] {
   ]
 }
 
-/** What stands among the tools of a prompt and is neither a name nor a config, by its place. */
+/** Items among the tools of a prompt that are neither a name nor a relation: the mistake of each, by index. */
 function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> {
   const tools: unknown = definition.kind === 'prompt' ? definition.tools : undefined
   const found = new Map<PropertyKey, string>()
@@ -298,8 +297,8 @@ function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> 
   return found
 }
 
-/** What other libraries call these fields. */
-const otherWords: Readonly<Partial<Record<Definition['kind'], Readonly<Record<string, string>>>>> = {
+/** The names that other libraries use for these fields. */
+const foreignFields: Readonly<Partial<Record<Definition['kind'], Readonly<Record<string, string>>>>> = {
   tool: {
     inputSchema: 'args',
     input: 'args',
@@ -319,17 +318,17 @@ interface Misnamed {
   readonly text: string
 }
 
-/** Fields of other libraries, where the one that is meant is missing. */
+/** Fields under the name of another library, if the field that is meant is missing. */
 function misnamedFields(definition: Definition, known: readonly string[]): ReadonlyMap<string, Misnamed> {
   const found = new Map<string, Misnamed>()
-  const words = otherWords[definition.kind] ?? {}
-  const given = new Map(Object.entries(definition))
-  for (const field of given.keys()) {
-    const meant = known.includes(field) ? undefined : words[field]
-    if (meant !== undefined && given.get(meant) === undefined)
+  const foreign = foreignFields[definition.kind] ?? {}
+  const fields = new Map(Object.entries(definition))
+  for (const field of fields.keys()) {
+    const meant = known.includes(field) ? undefined : foreign[field]
+    if (meant !== undefined && fields.get(meant) === undefined)
       found.set(field, { field, meant, text: `${field}: there is no such field; did you mean ${meant}?` })
   }
-  if (definition.kind === 'tool' && given.get('args') === undefined && isSchema(given.get('parameters'))) {
+  if (definition.kind === 'tool' && fields.get('args') === undefined && isSchema(fields.get('parameters'))) {
     found.set('parameters', {
       field: 'parameters',
       meant: 'args',
@@ -344,17 +343,15 @@ function misnamedFields(definition: Definition, known: readonly string[]): Reado
 function unknownFields(
   { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
   form: z.ZodObject,
-  told: ReadonlyMap<string, unknown>,
+  misnamed: ReadonlyMap<string, unknown>,
 ): readonly string[] {
   const known = fieldsAt(form, path)
   return keys
-    .filter((key) => path.length > 0 || !told.has(key))
+    .filter((key) => path.length > 0 || !misnamed.has(key))
     .map((key) => {
       const meant = nearest(key, known)
-      return (
-        `${[...path, key].join('.')}: there is no such ` +
-        `field${meant === undefined ? '' : `; did you mean ${meant}?`}`
-      )
+      const mistake = `${[...path, key].join('.')}: there is no such field`
+      return meant === undefined ? mistake : `${mistake}; did you mean ${meant}?`
     })
 }
 

@@ -1,17 +1,18 @@
 /**
- * The sides of an agent, and what their fields say about tools, in the form in which it is recorded with their calls.
+ * The sides of an agent, and the roles that they give to tools, in the form in which these are recorded with calls.
  */
 import { defined } from '../core/defined.js'
 import type { SideName } from '../core/records/message.js'
 import type { SessionRole } from '../core/records/session.js'
 import type { AgentDefinition, SessionTool, Side } from './define.js'
 
-/** Undefined: it has one side, and this is a person. */
+/** Undefined for side B of an agent with one side: that is a person. */
 export function sideOf(agent: AgentDefinition, side: SideName): Side | undefined {
-  return side === 'a' ? agent.sideA : agent.type === 'dual_ai' ? agent.sideB : undefined
+  if (side === 'a') return agent.sideA
+  return agent.type === 'dual_ai' ? agent.sideB : undefined
 }
 
-/** Those that are models. While an app is checked, one that should be there may be missing. */
+/** The sides that are models. While an app is checked, a required side may be missing. */
 export function sidesOf(agent: AgentDefinition): readonly Side[] {
   return [agent.sideA, ...('sideB' in agent ? [agent.sideB] : [])]
 }

@@ -1,11 +1,11 @@
 /**
- * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be
+ * The variables that the definitions of an app declare: who declares them, which are secrets, and which a child must be
  * given.
  *
- * - A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model
- *   (`nameEnv`, `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is a secret whatever is
- *   declared: no model may see it (S4). `NAME__2` is what `NAME` is (EN4).
- * - A tool needs what the tools in its `uses` need.
+ * - A name is a secret unless all its declarations say that it is text, or a relationship shows it to a model
+ *   (`nameEnv`, `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is always a secret: no model
+ *   may see it (S4). `NAME__2` has the type of `NAME` (EN4: numbered names are instances).
+ * - A tool needs the variables of the tools in its `uses`.
  * - The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
 import { shortestSecret } from '../core/redact/redact.js'
@@ -18,16 +18,16 @@ import { sidesOf } from './sides.js'
 type Defined = Pick<Definitions, 'agents' | 'prompts' | 'tools'>
 
 export interface Declarations {
-  /** DV1; also of a name that nobody declares. */
+  /** True also for a name that is not declared. */
   isSecret(name: string): boolean
-  /** DV1; somebody declares it. */
+  /** False for a name that is not declared. */
   isDeclaredSecret(name: string): boolean
   ofTool(name: string): readonly Variable[]
-  /** Of the agent itself and its prompts: what the model waits for. */
+  /** Variables of the agent itself and its prompts: the model is called when they have values. */
   ofAgent(name: string): readonly Variable[]
   /** Names that a child of this agent does not inherit. */
   scopedBy(agent: string): readonly string[]
-  /** What a child of this agent must be given to begin: what its own definitions scope and need. */
+  /** The variables that a child of this agent must be given before it starts: those that its definitions scope. */
   givenTo(agent: string): readonly Variable[]
   /** Agents that an agent may call. */
   relations(agent: string): readonly SubagentTool[]
@@ -63,12 +63,12 @@ export function createDeclarations(app: Defined): Declarations {
   }
 }
 
-/** The same with those that they include: what they declare is declared with them, and their env goes behind. */
+/** The prompts of the agent with those that they include, whose variables and env count as theirs. */
 export function textsOf(app: Pick<Definitions, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
   return promptsOf(app, agent).flatMap((prompt) => [...withIncluded(app, prompt)])
 }
 
-/** Prompts that speak in threads of the agent. */
+/** The prompts of the sides of the agent. */
 function promptsOf({ prompts }: Pick<Definitions, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
   return sidesOf(agent).flatMap(({ prompt }) => prompts.get(prompt) ?? [])
 }
@@ -89,7 +89,7 @@ function agentVariables(app: Defined, name: string): readonly Variable[] {
   return agent ? [...(agent.variables ?? []), ...textsOf(app, agent).flatMap(({ variables = [] }) => variables)] : []
 }
 
-/** Without the agents below. */
+/** The variables of the agent, its prompts and their tools, without the agents below. */
 function ownVariables(app: Defined, name: string): readonly Variable[] {
   const agent = app.agents.get(name)
   const tools = agent ? promptsOf(app, agent).flatMap((prompt) => callablesOf(app, prompt).tools) : []
@@ -101,6 +101,7 @@ function relationsOf(app: Defined, name: string): readonly SubagentTool[] {
   return agent ? promptsOf(app, agent).flatMap((prompt) => callablesOf(app, prompt).subagents) : []
 }
 
+/** The variables of the agent and of everything below it. */
 function graphOf(app: Defined, name: string, seen = new Set<string>()): readonly Variable[] {
   const agent = app.agents.get(name)
   if (!agent || seen.has(name)) return []
@@ -123,7 +124,7 @@ function declaring({ tools, prompts, agents }: Defined): readonly Declaring[] {
   return [...tools.values(), ...prompts.values(), ...agents.values()]
 }
 
-/** Why no model may be shown it, if there is a reason. */
+/** The reason why the variable may not be shown to a model; undefined if it may. */
 export function keeperOf(app: Defined, name: string): string | undefined {
   const keeper = declaring(app).find(({ variables = [] }) =>
     variables.some((variable) => variable.name === name && (variable.type ?? 'secret') === 'secret'),
@@ -158,7 +159,7 @@ function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly
   return { secret, text }
 }
 
-/** What stands in definitions and is too short to be masked (RX4). Nothing is no secret. */
+/** Secrets in definitions that are too short to be masked (RX4: values under 8 characters are not masked). */
 export function shortSecrets(app: Defined): readonly { readonly definition: Declaring; readonly text: string }[] {
   const { secret } = typesOf(app)
   return declaring(app).flatMap((definition) => {

@@ -1,12 +1,12 @@
 /**
- * Files that go with a message from one thread to another: taken out of the sender's tree, put into the receiver's
- * `/attachments`. Contents are named by hash, so nothing is copied (S8).
+ * Files that are sent with a message from one thread to another: collected from the tree of the sender, placed into
+ * `/attachments` of the receiver. Contents are named by hash, so no bytes are copied (S8).
  *
- * AH1 A name that is taken gets a number; what is there is never replaced.
- * AH2 What is missing is told before anything is sent.
- * - What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the
- *   receiver.
+ * AH1 A name that is taken gets a number; an existing file is never replaced.
+ * AH2 Missing files are reported before anything is sent.
+ * - Links are resolved (links.ts), because their targets are not in the tree of the receiver.
  */
+import { defined } from './defined.js'
 import type { FileChange } from './records/change.js'
 import { resolveLink, withoutLinks } from './links.js'
 import type { BrokenLink } from './links.js'
@@ -14,53 +14,50 @@ import { emptyTree, freezeTree, nodeAt, sortedEntries } from './tree.js'
 import type { DirNode, FrozenTree, TreeNode } from './tree.js'
 
 const folder = '/attachments'
-const mostTold = 10
+const mostListed = 10
 
 export interface CollectedAttachments {
-  /** A directory of them, in the order in which they were named. */
+  /** A directory with the files, in the order of the paths. */
   readonly files: FrozenTree
-  /** The paths of those that are in it. */
+  /** The paths that were found. */
   readonly there: readonly string[]
-  /** What is not in it. */
+  /** The paths that were not, also within directories. */
   readonly broken: readonly BrokenLink[]
 }
 
-/** What is at these paths. */
 export function collectAttachments(tree: DirNode, paths: readonly string[]): CollectedAttachments {
   const entries = new Map<string, TreeNode>()
   const there: string[] = []
   const broken: BrokenLink[] = []
   for (const path of paths) {
-    const shown = resolveLink(tree, path)
-    if (!shown || shown.path === '/') {
+    const found = resolveLink(tree, path)
+    if (!found || found.path === '/') {
       const node = nodeAt(tree, path)
-      broken.push({
-        path,
-        ...(node?.kind === 'link' && { why: `it is a link to ${node.target}, and nothing is there` }),
-      })
+      const why = node?.kind === 'link' ? `it is a link to ${node.target}, and nothing is there` : undefined
+      broken.push({ path, ...defined({ why }) })
       continue
     }
-    entries.set(nameIn(entries, path), withoutLinks(tree, shown, broken))
+    entries.set(nameIn(entries, path), withoutLinks(tree, found, broken))
     there.push(path)
   }
   return { files: freezeTree({ ...emptyTree, entries }, 'given'), there, broken }
 }
 
-/** What a model reads of what is missing. */
+/** The text about missing files that a model reads. */
 export function brokenText(broken: readonly BrokenLink[]): string {
-  const told = broken
-    .slice(0, mostTold)
+  const listed = broken
+    .slice(0, mostListed)
     .map(({ path, why }) =>
       why === undefined ? `there is no file ${JSON.stringify(path)}` : `${JSON.stringify(path)}: ${why}`,
     )
-  return [...told, ...(broken.length > mostTold ? [`and ${broken.length - mostTold} more`] : [])].join('; ')
+  return [...listed, ...(broken.length > mostListed ? [`and ${broken.length - mostListed} more`] : [])].join('; ')
 }
 
 function nameIn(taken: ReadonlyMap<string, unknown>, path: string): string {
   return freeName(path.slice(path.lastIndexOf('/') + 1), (name) => taken.has(name))
 }
 
-/** The names that `collect` gives what is at these paths, in their order. */
+/** The names that `collectAttachments` gives to these paths, in their order. */
 export function namesOf(paths: readonly string[]): readonly string[] {
   const names = new Map<string, true>()
   return paths.map((path) => {
@@ -70,7 +67,7 @@ export function namesOf(paths: readonly string[]): readonly string[] {
   })
 }
 
-/** What puts them into the receiver's tree, and where each is then, by its name. */
+/** The changes that place the files in the receiver's tree, and the new path of each, by its name. */
 export function placeAttachments(
   tree: DirNode,
   files: DirNode,
@@ -91,11 +88,11 @@ export function placeAttachments(
 interface Copy {
   readonly base: DirNode
   readonly theirs: DirNode
-  /** What its folder is called. */
+  /** The name of its folder. */
   readonly name: string
 }
 
-/** What was done to a copy of a tree, put into a folder of its own instead of being merged. */
+/** The changes of a forked tree, placed into a folder of their own instead of being merged. */
 export function unusedName(
   tree: DirNode,
   { base, theirs, name }: Copy,
@@ -151,7 +148,7 @@ function put(changes: FileChange[], path: string, node: TreeNode): void {
   }
 }
 
-/** What the model reads below a text that files came with. */
+/** The line that a model reads below a text with attachments. */
 export function attachedText(paths: readonly string[]): string {
   return `[attached: ${paths.join(', ')}]`
 }

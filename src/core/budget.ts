@@ -1,18 +1,18 @@
 /**
- * Budgets: what may be spent.
+ * Budgets: what a thread may spend.
  *
- * - Reckoned in whole numbers, cost in billionths of a dollar: what is given, spent and left adds up exactly, at
- *   every instant.
+ * - Computed in integers, cost in billionths of a dollar, so that granted, spent and remaining amounts always add up.
  */
 import { z } from 'zod'
+import { defined } from './defined.js'
 import type { Usage } from './usage.js'
 
-/** What a thread and all below it may spend; what is not named is not limited, 0 is nothing. */
+/** What a thread and all threads below it may spend; an absent field is unlimited, 0 allows nothing. */
 export interface Budget {
   /** Input and output. */
   readonly tokens?: number
   readonly costUsd?: number
-  /** Calls that are made, children counted. */
+  /** Tool calls, including calls of children. */
   readonly toolCalls?: number
   /** Model calls. */
   readonly steps?: number
@@ -27,7 +27,7 @@ export const budgetSchema = z.strictObject({
   steps: natural.exactOptional(),
 })
 
-/** How much of each; what is not named is not limited. */
+/** A budget in integers; an absent field is unlimited. */
 export interface Amounts {
   readonly tokens?: number
   readonly nanoUsd?: number
@@ -46,21 +46,21 @@ export function nanoUsdOf(costUsd: number): number {
 }
 
 export function toAmounts({ costUsd, ...rest }: Budget): Amounts {
-  return { ...rest, ...(costUsd !== undefined && { nanoUsd: nanoUsdOf(costUsd) }) }
+  return { ...rest, ...defined({ nanoUsd: costUsd === undefined ? undefined : nanoUsdOf(costUsd) }) }
 }
 
 export function toBudget({ nanoUsd, ...rest }: Amounts): Budget {
-  return { ...rest, ...(nanoUsd !== undefined && { costUsd: nanoUsd / 1e9 }) }
+  return { ...rest, ...defined({ costUsd: nanoUsd === undefined ? undefined : nanoUsd / 1e9 }) }
 }
 
-/** Of each that `to` names: this much more, or less. */
+/** Adds `by` to `to`, or subtracts it; fields that `to` lacks stay absent. */
 export function changeAmounts(to: Amounts, by: Amounts, sign: 1 | -1 = 1): Amounts {
   const changed: { -readonly [Kind in keyof Amounts]: number } = {}
   for (const kind of budgetKinds) if (to[kind] !== undefined) changed[kind] = to[kind] + sign * (by[kind] ?? 0)
   return changed
 }
 
-/** Nothing of each that it names. */
+/** Zero of each field that it has. */
 export function nothingOf(amounts: Amounts): Amounts {
   return changeAmounts(amounts, amounts, -1)
 }

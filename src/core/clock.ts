@@ -1,25 +1,25 @@
 /**
- * Time and chance as ports, so that a test or a simulation owns both.
+ * Time and randomness as ports, so that tests and simulations control both.
  *
  * - Nothing in Skein reads the clock, sets a timer or draws a random number except through these.
- * - A wake-up is asked for by absolute time; it fires once, never before that time, and may be cancelled.
+ * - A wake-up is set for an absolute time; it fires once, never before that time, and can be cancelled.
  */
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Calls `wake` once `now() >= at`. Returns what cancels it. */
+  /** Calls `wake` once `now() >= at`. Returns a function that cancels it. */
   wakeAt(at: number, wake: () => void): () => void
 }
 
 export interface Random {
-  /** A new id: 20 letters and digits, sortable by nothing. */
+  /** A new id: 20 random letters and digits, in no order. */
   id(): string
   /** In [0, 1). */
   fraction(): number
 }
 
-/** setTimeout fires at once for anything longer. */
+/** setTimeout fires immediately for a longer delay. */
 const longestTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -35,7 +35,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** The same time, for what a process need not stay for. */
+/** The same time; its timers do not keep the process alive. */
 export const idleClock: Clock = {
   now: () => Date.now(),
   wakeAt(at, wake) {
@@ -44,7 +44,7 @@ export const idleClock: Clock = {
   },
 }
 
-/** Time that nobody sets and that goes on while the process is stopped: for how long something took, and for leases. */
+/** Monotonic time that also passes while the process is stopped: for durations and leases. */
 export const steadyClock: Clock = {
   now: () => performance.now(),
   wakeAt(at, wake) {

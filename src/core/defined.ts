@@ -1,6 +1,6 @@
 /**
- * Optional fields of an object that is being made: only those that have a value become fields of it. A field that is
- * there and undefined would be another record (JSON leaves it out) and another type (`exactOptionalPropertyTypes`).
+ * Optional fields of an object literal: only fields with a value are added. A field that is present and undefined would
+ * be another record (JSON leaves it out) and another type (`exactOptionalPropertyTypes`).
  */
 export type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
 

@@ -1,8 +1,8 @@
 /**
- * Work that a thread's state waits for, and what came of it.
+ * Effects: work that the state of a thread waits for, and its outcome.
  *
- * - An effect's key names it for ever within its thread: it is the idempotency key, the dedup id and the
- *   trace span id. Steps never go back, so a key is never reused.
+ * - The key of an effect is unique in its thread for good: it is the idempotency key, the deduplication id and the
+ *   trace span id. Steps only grow, so a key is never reused.
  */
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
@@ -19,25 +19,25 @@ export interface CallEffect {
   readonly key: string
   readonly step: number
   readonly index: number
-  /** What it read the first time had changed. */
+  /** The second run: what the first run read has changed since. */
   readonly again?: true
 }
 
-/** An absolute instant at which the thread must be told that time is up. */
+/** An absolute time at which a deadline of the thread passes. */
 export interface DeadlineEffect {
   readonly kind: 'deadline'
   readonly key: string
   readonly at: number
 }
 
-/** A call that is to be queued when its time has come. */
+/** A scheduled call, which is queued when its time has come. */
 export interface ScheduleEffect {
   readonly kind: 'schedule'
   readonly key: string
   readonly scheduled: Scheduled
 }
 
-/** The tree of this root is to be removed. */
+/** The removal of the whole tree of this root. */
 export interface RemovalEffect {
   readonly kind: 'removal'
   readonly key: 'removal'
@@ -46,7 +46,7 @@ export interface RemovalEffect {
 export type Effect = ModelEffect | CallEffect | DeadlineEffect | ScheduleEffect | RemovalEffect
 
 export type Outcome =
-  /** `whole`: the value was too long to be kept in the journal; this is its beginning as text, the whole is a blob. */
+  /** `whole`: the value is too long for the journal, so it is cut to its beginning as text; the blob has all of it. */
   | { readonly ok: true; readonly value: Json; readonly whole?: { readonly hash: string; readonly size: number } }
   | { readonly ok: false; readonly failure: Failure }
 

@@ -1,31 +1,23 @@
 /**
- * The words of env: values as a thread stores them, where a name finds its value, and what a child gets of its
- * parent. Pure: secrets stay sealed here, opening them is the runtime's.
+ * Variables of a thread: how values are stored, which level a name is resolved from, and what a child inherits. Pure:
+ * secrets stay sealed here; the runtime opens them (src/runtime/secrets).
  *
- * - Own beats inherited, and both beat agent, prompt, tool default and instance, in this order. A value that is
- *   empty is a value.
- * EN2 A child gets all that its parent has, own or inherited, except the names that the child's agent graph scopes, and
- *     their instances (EN4). A name that the parent's own definitions scope, or that came to it so, is no exception:
- *     what is scoped flows on to descendants, and a value of their own goes before it.
- * - Only own fields count: a name such as `constructor` finds nothing that was not set.
- * EN4 `NAME` is instance 1, `NAME__2` instance 2. A name that is itself asked for is nobody's second instance.
- * EN5 A later change flows on by name: the child gets the value that its parent has then, or loses it, where it does
- *     not scope the name.
+ * - Own values precede inherited ones, then come agent, prompt, tool default and instance. An empty value is a value.
+ * EN2 A child inherits all values of its parent, own or inherited, except the names that its own agent graph scopes
+ *     and their instances (EN4). Values that the parent was given for its own scoped names are inherited, too.
+ * - Only own fields count: a name such as `constructor` resolves to nothing unless it was set.
+ * EN4 `NAME` is instance 1, `NAME__2` instance 2. A name that is declared itself is no instance of another.
+ * EN5 A later change is passed on by name: the child gets the new value of its parent, or loses it, unless it scopes
+ *     the name.
  */
 import { SkeinError } from './failure.js'
 
-/**
- * Sealed values by name (src/runtime/vault.ts): all that is stored of a value. Whether it is masked is for its
- * declaration to say.
- */
+/** Encrypted values by name (src/runtime/secrets/vault.ts). Whether a value is masked depends on its declaration. */
 export type SealedEnv = Readonly<Record<string, string>>
 
-/** What a thread has. */
+/** The stored variables of a thread. */
 export interface Env {
-  /**
-   * Wrapped data keys that its values were sealed with; one, unless two of the tree were given their first value at
-   * once.
-   */
+  /** Wrapped data keys of its values: one, unless two threads of the tree got their first value at the same time. */
   readonly keys: readonly string[]
   /** Set on the thread itself. */
   readonly own: SealedEnv
@@ -33,7 +25,7 @@ export interface Env {
   readonly inherited: SealedEnv
 }
 
-/** Null takes a value away. */
+/** Null removes a value. */
 export interface EnvChange {
   readonly level: 'own' | 'inherited'
   readonly keys: readonly string[]
@@ -42,7 +34,7 @@ export interface EnvChange {
 
 export const noEnv: Env = { keys: [], own: {}, inherited: {} }
 
-/** Values that definitions and options give: not stored, so not sealed. */
+/** Values from definitions and options: they are not stored, so they are not sealed. */
 export type GivenEnv = Readonly<Record<string, string>>
 
 export interface EnvLevels {
@@ -59,13 +51,13 @@ export type EnvLevel = keyof EnvLevels
 
 const order: readonly EnvLevel[] = ['own', 'inherited', 'agent', 'prompt', 'tool', 'instance']
 
-/** Sealed where it comes from the thread. */
+/** Sealed if it comes from the thread itself (`own`, `inherited`). */
 export interface ResolvedEnv {
   readonly from: EnvLevel
   readonly value: string
 }
 
-/** EN1. Undefined: no level has it. */
+/** The value of the first level that has one; undefined if none has. */
 export function resolveEnv(name: string, levels: EnvLevels): ResolvedEnv | undefined {
   for (const from of order) {
     const value = ownField(levels[from], name)
@@ -74,7 +66,7 @@ export function resolveEnv(name: string, levels: EnvLevels): ResolvedEnv | undef
   return undefined
 }
 
-/** All that a thread has: what its children may inherit. */
+/** All values of a thread, own before inherited: what its children may inherit. */
 export function threadEnv({ own, inherited }: Pick<Env, 'own' | 'inherited'>): SealedEnv {
   return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
 }
@@ -93,7 +85,7 @@ export function changedEnv(env: Env, { level, keys, set }: EnvChange): Env {
   return { ...env, keys: [...new Set([...env.keys, ...keys])], [level]: values }
 }
 
-/** EN2. `parent` is the parent's whole `threadEnv`. */
+/** EN2: what a child inherits. `parent` is the whole `threadEnv` of the parent. */
 export function inheritedEnv<Value>(
   parent: Readonly<Record<string, Value>>,
   scopedNames: Iterable<string>,
@@ -105,7 +97,7 @@ export function inheritedEnv<Value>(
   )
 }
 
-/** EN5: what a child is told of a change of its parent, whose env is `after` now. */
+/** EN5: the change that is passed on to a child, when `after` is the env of the parent after its own change. */
 export function flowingEnv(after: Env, names: Iterable<string>): Readonly<Record<string, string | null>> {
   const all = threadEnv(after)
   return Object.fromEntries(Array.from(names, (name) => [name, ownField(all, name) ?? null]))
@@ -117,7 +109,7 @@ interface Declared {
   readonly required?: boolean | undefined
 }
 
-/** Each required name that `lookup` has nothing for, once, as declared. */
+/** The required names without a value, each once, in the order of their declarations. */
 export function missingVariables(declared: Iterable<Declared>, lookup: (name: string) => unknown): readonly string[] {
   const missing = new Set<string>()
   for (const { name, required = true } of declared) if (required && lookup(name) === undefined) missing.add(name)
@@ -130,7 +122,7 @@ export function isVariableName(name: string): boolean {
   return nameForm.test(name)
 }
 
-/** Gives the name back. A whole `NAME=value` given by mistake is not repeated: the value may be a secret. */
+/** Returns the name. A `NAME=value` that was passed by mistake is not shown in the error: the value may be a secret. */
 export function checkVariableName(name: string): string {
   if (isVariableName(name)) return name
   const [start = '', ...value] = name.split('=')
@@ -144,35 +136,32 @@ export function checkVariableName(name: string): string {
 export interface EnvInstance {
   /** 1 for the names without a number. */
   readonly number: number
-  /**
-   * Of the names asked for, those that this instance has, each with the variable that holds it: `{ TOKEN: 'TOKEN__2'
-   * }`.
-   */
+  /** The names that this instance has, each with the variable that holds it: `{ TOKEN: 'TOKEN__2' }`. */
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** EN4. By number; a number may be missing. Looks at the names in `env` only, so any record will do. */
+/** EN4: the instances of these names, by number; numbers may be missing. Reads only the keys of `env`. */
 export function instancesOf(env: Readonly<Record<string, unknown>>, names: Iterable<string>): readonly EnvInstance[] {
   const bases = new Set(names)
   const found = new Map<number, [name: string, variable: string][]>()
   for (const variable of Object.keys(env)) {
-    const place = bases.has(variable) ? { base: variable, number: 1 } : numbered(variable)
-    if (!place || !bases.has(place.base)) continue
-    found.set(place.number, [...(found.get(place.number) ?? []), [place.base, variable]])
+    const instance = bases.has(variable) ? { base: variable, number: 1 } : numbered(variable)
+    if (!instance || !bases.has(instance.base)) continue
+    found.set(instance.number, [...(found.get(instance.number) ?? []), [instance.base, variable]])
   }
   return [...found]
     .sort(([a], [b]) => a - b)
     .map(([number, variables]) => ({ number, variables: Object.fromEntries(variables) }))
 }
 
-/** `__1`, `__02` and what no number can hold are part of a name. */
+/** `__1`, `__02` and numbers that are too large are part of the name. */
 function numbered(variable: string): { readonly base: string; readonly number: number } | undefined {
   const [, base, digits] = /^(.+)__([1-9]\d*)$/.exec(variable) ?? []
   const number = Number(digits)
   return base !== undefined && number >= 2 && Number.isSafeInteger(number) ? { base, number } : undefined
 }
 
-/** What a flag says (S5). */
+/** Whether the value of a flag variable means yes (S5). */
 export function isEnabled(value: string | undefined): boolean {
   return value !== undefined && /^(?:true|1|yes)$/i.test(value.trim())
 }

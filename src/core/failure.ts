@@ -1,5 +1,5 @@
 /**
- * What goes wrong, as a thing to throw (`SkeinError`) and as data that travels (`Failure`).
+ * Errors as something to throw (`SkeinError`) and as data that can be stored and sent (`Failure`).
  * Owns the list of codes, grouped by who must act. Knows nothing of HTTP, workers or models.
  *
  * - Only a `Failure` crosses a worker, the bus, the journal or HTTP: structuredClone of an Error
@@ -60,7 +60,7 @@ const codes = {
     'TOOL_NETWORK_DISABLED',
     'TOOL_GIT_REMOTE_DISABLED',
   ],
-  /** Skein has tried, and it may go well later. */
+  /** Skein has retried; it may succeed later. */
   later: [
     'MODEL_UNAVAILABLE',
     'MODEL_RATE_LIMITED',
@@ -147,12 +147,12 @@ export function isSkeinError(value: unknown): value is SkeinError {
   return typeof value === 'object' && value !== null && (value as { [mark]?: unknown })[mark] === true
 }
 
-/** The travelling twin of anything that was thrown. `code` names what a foreign error means here. */
+/** Anything that was thrown, as data. `code` is for errors that are not of Skein. */
 export function toFailure(thrown: unknown, code: FailureCode): Failure {
   return failureOf(thrown, code, mostCauses)
 }
 
-/** Causes may go round in a circle. */
+/** A chain of causes may be circular. */
 const mostCauses = 8
 
 function failureOf(thrown: unknown, code: FailureCode, causes: number): Failure {
@@ -169,21 +169,18 @@ function failureOf(thrown: unknown, code: FailureCode, causes: number): Failure 
     const name = thrown.name === 'Error' ? '' : `${thrown.name}: `
     return { code, message: `${name}${thrown.message}`, retry: false }
   }
-  return {
-    code,
-    message:
-      typeof thrown === 'string'
-        ? thrown
-        : `thrown value: ${isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)}`,
-    retry: false,
-  }
+  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${shown(thrown)}`, retry: false }
+}
+
+function shown(thrown: unknown): string {
+  return isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)
 }
 
 export function failure(code: FailureCode, message: string, options: Omit<SkeinErrorOptions, 'cause'> = {}): Failure {
   return { code, message, retry: options.retry ?? false, ...(options.data && { data: options.data }) }
 }
 
-/** The throwable twin of a failure that arrived as data. */
+/** A failure that arrived as data, as an error to throw. */
 export function fromFailure(value: Failure): SkeinError {
   return new SkeinError(value.code, value.message, {
     retry: value.retry,

@@ -1,9 +1,10 @@
-/** What a check of a Skein found: for `skein doctor`, and for whoever wants to ask the same. */
+/** The result of one health check: what `skein doctor` and `diagnose` report. */
 import { defined } from './defined.js'
+
 export interface Finding {
-  /** What was looked at, in a word. */
+  /** The name of the check, in one word. */
   readonly check: string
-  /** `warn`: it works, and someone should know. `fail`: it does not. */
+  /** `warn`: works, but an operator should know. `fail`: does not work. */
   readonly level: 'ok' | 'warn' | 'fail'
   readonly says: string
   /** What to do about it. */
@@ -18,7 +19,8 @@ export function finding(
   return { check, level, says, ...defined({ advice }) }
 }
 
-/** The level of a part of something that is used up: full is a failure. */
-export function fullness(part: number): Finding['level'] {
-  return part >= 0.95 ? 'fail' : part >= 0.8 ? 'warn' : 'ok'
+/** The level for a resource of which this fraction is used. */
+export function fullness(fraction: number): Finding['level'] {
+  if (fraction >= 0.95) return 'fail'
+  return fraction >= 0.8 ? 'warn' : 'ok'
 }

@@ -2,9 +2,9 @@
  * Plain JSON values: the only values that records, messages and tool results are made of.
  *
  * - `canonical` gives equal text for equal values, whatever the order of their keys.
- * - `toJson` never throws and never keeps a reference to what it was given; what JSON cannot say
- *   (a function, a cycle, a bigint, a field that throws when it is read) becomes a short text that says so.
- *   What it gives is what comes back from the journal.
+ * - `toJson` never throws and never keeps a reference to its argument; what JSON cannot express
+ *   (a function, a cycle, a bigint, a getter that throws) becomes a short text that says so.
+ *   Its result equals what comes back from the journal.
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -27,7 +27,8 @@ export function toJson(value: unknown): Json {
   return plain(value, new Set())
 }
 
-function plain(value: unknown, above: Set<object>): Json {
+/** `ancestors` are the objects that contain the value. */
+function plain(value: unknown, ancestors: Set<object>): Json {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -44,66 +45,74 @@ function plain(value: unknown, above: Set<object>): Json {
     case 'symbol':
       return value.toString()
     default:
-      return typeof value === 'object' && value !== null ? plainObject(value, above) : null
+      return typeof value === 'object' && value !== null ? plainObject(value, ancestors) : null
   }
 }
 
-/** Deeper than anyone means it, and still far from what JSON.stringify can take. */
-const deepest = 500
+/** No value that is meant is deeper, and JSON.stringify still takes it. */
+const maxDepth = 500
 
-/** `above` holds what the value is inside of. */
-function plainObject(value: object, above: Set<object>): Json {
-  if (above.has(value)) return '[cycle]'
-  if (above.size === deepest) return `[deeper than ${deepest} levels]`
-  above.add(value)
-  const json = fieldsOf(value, above)
-  above.delete(value)
+function plainObject(value: object, ancestors: Set<object>): Json {
+  if (ancestors.has(value)) return '[cycle]'
+  if (ancestors.size === maxDepth) return `[deeper than ${maxDepth} levels]`
+  ancestors.add(value)
+  const json = plainContents(value, ancestors)
+  ancestors.delete(value)
   return json
 }
 
-function fieldsOf(value: object, path: Set<object>): Json {
+function plainContents(value: object, ancestors: Set<object>): Json {
+  if (Array.isArray(value)) {
+    const items: Json[] = []
+    // By index: a hole is null, as in JSON.
+    for (let index = 0; index < value.length; index++) items.push(plain(value[index], ancestors))
+    return items
+  }
+  if (value instanceof Map)
+    return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), ancestors)
+  if (value instanceof Set) return plain([...value], ancestors)
+  const builtin = plainBuiltin(value)
+  if (builtin !== undefined) return builtin
+  const ownToJson = readField(value, 'toJSON')
+  return typeof ownToJson === 'function'
+    ? plain(callToJson(value, ownToJson), ancestors)
+    : plainFields(value, ancestors)
+}
+
+/** Objects of the language that are not containers; undefined for any other object. */
+function plainBuiltin(value: object): Json | undefined {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (value instanceof RegExp) return textOf(value)
   if (value instanceof Promise) return '[promise]'
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
-  if (value instanceof Map)
-    return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
-  if (value instanceof Set) return plain([...value], path)
-  if (Array.isArray(value)) {
-    const items: Json[] = []
-    // By index: a hole is null, as JSON has it.
-    for (let index = 0; index < value.length; index++) items.push(plain(value[index], path))
-    return items
-  }
-  const own = fieldOf(value, 'toJSON')
-  if (typeof own === 'function') return plain(spoken(value, own), path)
+  return undefined
+}
+
+function plainFields(value: object, ancestors: Set<object>): Json {
   const fields: Record<string, Json> = {}
   for (const key of Object.keys(value)) {
-    const field = fieldOf(value, key)
+    const field = readField(value, key)
     if (field === undefined || typeof field === 'function') continue
+    const json = plain(field, ancestors)
+    // Assigning to `__proto__` would set the prototype.
     if (key === '__proto__')
-      Object.defineProperty(fields, key, {
-        value: plain(field, path),
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      })
-    else fields[key] = plain(field, path)
+      Object.defineProperty(fields, key, { value: json, enumerable: true, configurable: true, writable: true })
+    else fields[key] = json
   }
   return fields
 }
 
-/** What a value says of itself (a URL, a decimal). */
-function spoken(value: object, say: Function): unknown {
+/** Classes such as URL or a decimal bring their own `toJSON`. */
+function callToJson(value: object, ownToJson: Function): unknown {
   try {
-    return say.call(value)
+    return ownToJson.call(value)
   } catch (thrown) {
     return `[not readable: ${textOf(thrown)}]`
   }
 }
 
-function fieldOf(value: object, key: string): unknown {
+function readField(value: object, key: string): unknown {
   try {
     return (value as { readonly [key: string]: unknown })[key]
   } catch (thrown) {
@@ -111,25 +120,26 @@ function fieldOf(value: object, key: string): unknown {
   }
 }
 
-/** Whether its JSON text would have more than `limit` characters, about; looks no further than it must. */
+/** Whether its JSON text would have more than about `limit` characters; stops as soon as that is known. */
 export function longerThan(value: Json, limit: number): boolean {
-  return left(value, limit) < 0
+  return remaining(value, limit) < 0
 }
 
-function left(value: Json, room: number): number {
+/** What is left of `room` characters after the value; negative as soon as it does not fit. */
+function remaining(value: Json, room: number): number {
   if (typeof value === 'string') return room - value.length - 2
   if (typeof value !== 'object' || value === null) return room - 4
   let rest = room - 2
   if (Array.isArray(value)) {
-    for (const item of value as readonly Json[]) if ((rest = left(item, rest - 1)) < 0) return rest
+    for (const item of value as readonly Json[]) if ((rest = remaining(item, rest - 1)) < 0) return rest
   } else {
     const fields = value as { readonly [key: string]: Json }
-    for (const key in fields) if ((rest = left(fields[key] ?? null, rest - key.length - 4)) < 0) return rest
+    for (const key in fields) if ((rest = remaining(fields[key] ?? null, rest - key.length - 4)) < 0) return rest
   }
   return rest
 }
 
-/** A text for anything, also for what has none of its own. */
+/** A text for any value, also for one whose `toString` throws. */
 export function textOf(value: unknown): string {
   try {
     return String(value)

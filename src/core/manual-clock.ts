@@ -1,10 +1,10 @@
 /**
- * A clock that stands still until it is told to move: for tests and simulations. It owns its own time and
- * knows nothing of timers or promises; whoever moves it decides when what was woken gets to run.
+ * A clock that only moves when it is told to: for tests and simulations. It uses no timers and no promises; the caller
+ * decides when code that was woken gets to run.
  *
  * - Wakes fire only inside `advance` and `next`, never inside `wakeAt`, even for a time that has passed.
- * - They fire in order of time, equal times in the order they were asked for, and `now()` is then the time
- *   of the wake. A wake that another wake asks for fires in the same advance when it is due.
+ * - They fire in the order of their times, equal times in the order of `wakeAt`, and `now()` is the time of the wake
+ *   then. A wake that is set by another wake fires in the same `advance` if it is due.
  * - Time never goes back.
  */
 import type { Clock } from './clock.js'
@@ -24,8 +24,8 @@ interface Wake {
   readonly fire: () => void
 }
 
-/** The first index whose wake is later than `at`: equal times stay in the order they were asked for. */
-function placeOf(at: number, wakes: readonly Wake[]): number {
+/** The first index whose wake is later than `at`: equal times stay in their order. */
+function indexFor(at: number, wakes: readonly Wake[]): number {
   let low = 0
   let high = wakes.length
   while (low < high) {
@@ -55,7 +55,7 @@ export function manualClock(startMs = 0): ManualClock {
     now: () => now,
     wakeAt(at, wake) {
       const entry: Wake = { at, fire: wake }
-      wakes.splice(placeOf(at, wakes), 0, entry)
+      wakes.splice(indexFor(at, wakes), 0, entry)
       return () => {
         const index = wakes.indexOf(entry)
         if (index >= 0) wakes.splice(index, 1)

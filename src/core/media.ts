@@ -1,8 +1,8 @@
 /**
- * Images and documents that a model is shown. Messages name them by the hash of their bytes; whoever asks a model
- * reads the bytes then.
+ * Images and documents that a model is shown. Messages refer to them by the hash of their bytes, which are read when
+ * a model is called.
  *
- * - Only what most providers take: PNG, JPEG, GIF and WebP images, and PDF documents, up to `mostBytes` each.
+ * - Only what most providers accept: PNG, JPEG, GIF and WebP images, and PDF documents, up to `mostBytes` each.
  */
 import { nodeAt } from './tree.js'
 import type { DirNode } from './tree.js'
@@ -11,7 +11,7 @@ export interface Media {
   readonly mediaType: string
   readonly hash: string
   readonly size: number
-  /** Of a file. */
+  /** The name of the file. */
   readonly name?: string
 }
 
@@ -26,14 +26,14 @@ const byEnding: Readonly<Record<string, string>> = {
 const types: ReadonlySet<string> = new Set(Object.values(byEnding))
 
 export const mostBytes = 20 * 1024 * 1024
-/** Of one message or result. */
+/** In one message or result. */
 export const mostMedia = 20
 
 export function isShowable(mediaType: string, size: number): boolean {
   return types.has(mediaType) && size > 0 && size <= mostBytes
 }
 
-/** What of these files a model can be shown. */
+/** Those of the files that a model can be shown. */
 export function mediaAt(tree: DirNode, paths: readonly string[]): readonly Media[] {
   const found = paths.flatMap((path): readonly Media[] => {
     const node = nodeAt(tree, path)

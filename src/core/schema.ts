@@ -1,11 +1,10 @@
 /**
- * Schemas as definitions hold them: zod 4's, of whichever copy of zod the app has.
+ * Schemas of definitions: those of zod 4, of whichever copy of zod the app has.
  *
- * - A schema is known by what its type is and gives (`_zod`), never by the class of one copy: copies differ in
- *   hundreds of members that nobody here needs, and the compiler compares them all, without end, where a type names
- *   one.
- * - It is parsed and told by zod's core, which works on schemas of every copy; a description that its own copy
- *   keeps is told too.
+ * - A schema is recognised by `_zod`, never by the class of one copy: copies differ in hundreds of members that are not
+ *   needed here, and where a type names the class the compiler compares all of them.
+ * - Parsing and JSON Schema go through zod's core, which works on schemas of every copy; a description that only its
+ *   own copy has is found, too.
  */
 import { z } from 'zod'
 import type { Json } from './json.js'
@@ -16,19 +15,16 @@ export interface Schema<Output = unknown, Input = unknown> {
   readonly _zod: { readonly output: Output; readonly input: Input }
 }
 
-/** Where no schema is given. */
+/** The type parameter of a missing schema. */
 export type NoSchema = Schema<never, never>
 
-/** What parsing gives. */
+/** The output of parsing. */
 export type OutputOf<Given extends Schema> = Given['_zod']['output']
 
-/** What parsing is given. */
+/** The input of parsing. */
 export type InputOf<Given extends Schema> = Given['_zod']['input']
 
-/**
- * The same without what its copy of zod adds: definitions are compared with one another, and schemas of two copies
- * cannot be.
- */
+/** The schema without the members of its copy of zod: definitions with schemas of two copies must be comparable. */
 export type Plain<Given extends Schema> = Schema<OutputOf<Given>, InputOf<Given>>
 
 export type SchemaIssue = z.core.$ZodIssue
@@ -49,7 +45,7 @@ function isZod<Output, Input>(value: unknown): value is z.core.$ZodType<Output, 
   return isObject(value) && isObject(value['_zod']) && typeof value['_zod']['run'] === 'function'
 }
 
-/** The same schema, as zod's core takes it. */
+/** The same schema, typed for zod's core. */
 export function coreOf<Output, Input>(schema: Schema<Output, Input>): z.core.$ZodType<Output, Input> {
   if (isZod<Output, Input>(schema)) return schema
   throw new TypeError('this is not a zod 4 schema')
@@ -59,18 +55,18 @@ export function parse<Output>(schema: Schema<Output>, value: unknown): Parsed<Ou
   return z.core.safeParse(coreOf(schema), value)
 }
 
-/** The value, where it fits; throws where it does not. */
+/** The parsed value; throws if it does not match. */
 export function parseOrThrow<Output>(schema: Schema<Output>, value: unknown): Output {
   return z.core.parse(coreOf(schema), value)
 }
 
-/** The fields of an object; undefined where it is a schema of something else. */
+/** The fields of an object schema; undefined for any other schema. */
 export function fieldsOf(schema: Schema): readonly string[] | undefined {
   const core = coreOf(schema)
   return core instanceof z.core.$ZodObject ? Object.keys(core['_zod'].def.shape) : undefined
 }
 
-/** The fields of an object that must be given. */
+/** The required fields of an object schema. */
 export function requiredFieldsOf(schema: Schema): readonly string[] {
   const core = coreOf(schema)
   if (!(core instanceof z.core.$ZodObject)) return []
@@ -79,15 +75,15 @@ export function requiredFieldsOf(schema: Schema): readonly string[] {
   )
 }
 
-/** What a model is told of it: JSON Schema of what it takes. Throws where that cannot be said. */
+/** JSON Schema of its input, for models. Throws if the schema cannot be expressed in JSON Schema. */
 export function jsonSchemaOf(schema: Schema): { readonly [key: string]: Json } {
-  const { $schema: _, ...told } = z.toJSONSchema(coreOf(schema), { io: 'input', metadata: described }) as {
+  const { $schema: _, ...rest } = z.toJSONSchema(coreOf(schema), { io: 'input', metadata: described }) as {
     [key: string]: Json
   }
-  return told
+  return rest
 }
 
-/** Older copies of zod keep what `describe` and `meta` said to themselves; their schemas can be asked for it. */
+/** Older copies of zod have a registry of their own for `describe` and `meta`; their schemas give access to it. */
 class Described extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   override get<Given extends z.core.$ZodType>(schema: Given) {
     return z.globalRegistry.get(schema) ?? ownMeta(schema)
@@ -97,6 +93,6 @@ class Described extends z.core.$ZodRegistry<z.core.GlobalMeta> {
 const described = new Described()
 
 function ownMeta(schema: object): { readonly [key: string]: unknown } | undefined {
-  const said: unknown = 'meta' in schema && typeof schema.meta === 'function' ? schema.meta() : undefined
-  return isObject(said) ? said : undefined
+  const meta: unknown = 'meta' in schema && typeof schema.meta === 'function' ? schema.meta() : undefined
+  return isObject(meta) ? meta : undefined
 }

@@ -1,9 +1,9 @@
 /**
- * What a body threw, as far as it can travel: for the one who decides whether to try again, and for whoever looks for
- * the place. It is never recorded; what is, is a `Failure`.
+ * The error of a body in a form that can be sent between threads: for `shouldRetry`, and for logs. It is never
+ * recorded; the journal has a `Failure`.
  *
- * - What is not JSON is left out, and so is what is too long.
- * - A text is masked before it is cut: half a secret is not recognised.
+ * - Fields that are not JSON, or too long, are left out.
+ * - A text is masked before it is cut, because half a secret is not recognised.
  */
 import { defined } from './defined.js'
 import { isObject, textOf, toJson } from './json.js'
@@ -13,7 +13,7 @@ export interface Thrown {
   readonly name: string
   readonly message: string
   readonly stack?: string
-  /** Its own fields: code, status and whatever else it has. */
+  /** Own fields of the error, such as code and status. */
   readonly fields: Readonly<Record<string, Json>>
   readonly cause?: Thrown
 }
@@ -22,18 +22,17 @@ const mostCauses = 4
 const mostFields = 32
 const longest = 8_192
 
-const asItIs = (text: string): string => text
+const unmasked = (text: string): string => text
 
-export function toThrown(value: unknown, mask = asItIs, causes = mostCauses): Thrown | undefined {
+export function toThrown(value: unknown, mask = unmasked, causes = mostCauses): Thrown | undefined {
   if (!(value instanceof Error)) return undefined
   const cause = causes > 0 ? toThrown(value.cause, mask, causes - 1) : undefined
   const cut = (text: string): string => mask(text).slice(0, longest)
   return {
     name: cut(textOf(value.name)),
     message: cut(textOf(value.message)),
-    ...(typeof value.stack === 'string' && { stack: cut(value.stack) }),
     fields: fieldsOf(value),
-    ...defined({ cause }),
+    ...defined({ stack: typeof value.stack === 'string' ? cut(value.stack) : undefined, cause }),
   }
 }
 
@@ -47,7 +46,7 @@ function fieldsOf(value: Error): Record<string, Json> {
   return fields
 }
 
-/** An error like it. */
+/** An `Error` with the same name, message, stack and fields. */
 export function fromThrown({ name, message, stack, fields, cause }: Thrown): Error {
   const error = new Error(message, cause ? { cause: fromThrown(cause) } : undefined)
   Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true })
@@ -62,8 +61,10 @@ export function maskThrown(thrown: Thrown, mask: { text(text: string): string; j
   return {
     ...thrown,
     message: mask.text(thrown.message),
-    ...(thrown.stack !== undefined && { stack: mask.text(thrown.stack) }),
     fields: isObject(fields) ? fields : {},
-    ...(thrown.cause && { cause: maskThrown(thrown.cause, mask) }),
+    ...defined({
+      stack: thrown.stack === undefined ? undefined : mask.text(thrown.stack),
+      cause: thrown.cause && maskThrown(thrown.cause, mask),
+    }),
   }
 }

@@ -1,13 +1,12 @@
 /**
- * A thread's files as an immutable tree: names and what stands behind them, contents only by hash. Pure data; the fold
- * applies changes to it, workers work on a copy of the parts they touch.
+ * A thread's files as an immutable tree: names and nodes, contents only by hash. Pure data; the fold applies changes
+ * to it, workers change a copy of the parts they touch.
  *
- * FT1 A tree is never changed: applying changes gives a new one that shares all that stayed the same, so a snapshot
- *     and a fork cost nothing. Nothing to change gives the same tree.
- * - Paths are absolute, normalised and real: links have been followed before a path comes here.
- * - The root is a directory, whatever a change says; to remove it is to empty it. A change never fails: what stands
- *   in its way is replaced.
- * - A directory's time is that of the last change of a name in it, or of what kind of thing a name stands for.
+ * FT1 A tree is never modified: applying changes gives a new tree that shares all unchanged nodes, so a snapshot
+ *     and a fork cost nothing. No change gives the same tree.
+ * - Paths are absolute, normalised and real: links are followed before a path comes here.
+ * - The root is always a directory; removing it empties it. A change never fails: a node in its way is replaced.
+ * - The time of a directory is that of the last change of a name in it, or of the kind of node behind a name.
  */
 import { createHash } from 'node:crypto'
 import type { FileChange, FileRead, Look } from './records/change.js'
@@ -54,7 +53,7 @@ function namesOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '')
 }
 
-/** Entries in the order of their names, which is the same on every machine. */
+/** Entries in the order of their names: the same on every machine. */
 export function sortedEntries<Node>(entries: ReadonlyMap<string, Node>): (readonly [string, Node])[] {
   return [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
 }
@@ -63,10 +62,10 @@ export function sortedEntries<Node>(entries: ReadonlyMap<string, Node>): (readon
 
 /** A tree while it is changed: each directory is copied once, however many changes it sees. */
 export interface TreeEditor {
-  /** As it stands; later changes may show in it. */
+  /** The current tree; later changes may show in it. */
   readonly root: DirNode
   apply(change: FileChange): void
-  /** As it stands, and stays. */
+  /** The current tree, which no later change touches. */
   seal(): DirNode
 }
 
@@ -81,24 +80,24 @@ interface Draft extends DirNode {
   readonly entries: Map<string, TreeNode>
 }
 
-/** `copied` hears of each directory that is copied to be changed, by its entries. */
+/** `onCopy` is called with the entries of each directory that is copied in order to be changed. */
 export function editTree(
   tree: DirNode,
   at: number,
-  copied?: (from: DirNode['entries'], to: Map<string, TreeNode>) => void,
+  onCopy?: (from: DirNode['entries'], to: Map<string, TreeNode>) => void,
 ): TreeEditor {
   let root = tree
-  /** Copies that nobody else has seen. */
+  /** Copies that only this editor has. */
   const drafts = new Map<DirNode, Draft>()
   function draftOf(dir: DirNode): Draft {
     const known = drafts.get(dir)
     if (known) return known
     const draft: Draft = { ...dir, entries: new Map(dir.entries) }
-    copied?.(dir.entries, draft.entries)
+    onCopy?.(dir.entries, draft.entries)
     drafts.set(draft, draft)
     return draft
   }
-  /** The draft of the directory at these names, made where it is missing. */
+  /** The draft of the directory at these names, which is created if missing. */
   function open(names: readonly string[]): Draft {
     let dir = draftOf(root)
     root = dir
@@ -159,32 +158,31 @@ function nextNode(found: TreeNode | undefined, change: FileChange, at: number): 
   }
 }
 
-// ── what was seen ──
+// ── what a call has read ──
 
-/** The token of CS1: equal as long as nothing has changed that a look of this kind would notice. */
+/** For each kind of look the token of a read: equal as long as nothing changed that such a look would notice. */
+const tokens: Readonly<Record<Look, (node: TreeNode | undefined) => string>> = {
+  kind: (node) => (node?.kind === 'link' ? `link ${node.target}` : kindToken(node)),
+  slot: (node) => (node === undefined || node.kind === 'file' ? 'free' : node.kind),
+  room: (node) => (node === undefined || node.kind === 'dir' ? 'free' : 'taken'),
+  node: nodeToken,
+  list: (node) => (node?.kind === 'dir' ? memo(lists, node, listToken) : kindToken(node)),
+  deep: deepToken,
+}
+
 export function observe(tree: DirNode, path: string, look: Look): string {
-  const node = nodeAt(tree, path)
-  switch (look) {
-    case 'kind':
-      return node?.kind === 'link' ? `link ${node.target}` : (node?.kind ?? 'nothing')
-    case 'slot':
-      return node === undefined || node.kind === 'file' ? 'free' : node.kind
-    case 'room':
-      return node === undefined || node.kind === 'dir' ? 'free' : 'taken'
-    case 'node':
-      return nodeToken(node)
-    case 'list':
-      return node?.kind === 'dir' ? memo(lists, node, listToken) : (node?.kind ?? 'nothing')
-    case 'deep':
-      return deepToken(node)
-  }
+  return tokens[look](nodeAt(tree, path))
+}
+
+function kindToken(node: TreeNode | undefined): string {
+  return node?.kind ?? 'nothing'
 }
 
 export function stale(tree: DirNode, reads: readonly FileRead[]): boolean {
   return reads.some(({ path, look, token }) => observe(tree, path, look) !== token)
 }
 
-/** Of nodes that never change, so that only what is new is ever computed. */
+/** Nodes never change, so a value is computed once for each. */
 type Memo<Value> = WeakMap<DirNode, Value>
 const lists: Memo<string> = new WeakMap()
 const deeps: Memo<string> = new WeakMap()
@@ -196,15 +194,15 @@ function memo<Value>(known: Memo<Value>, dir: DirNode, make: (dir: DirNode) => V
   return value
 }
 
-/** From the bottom up, so that `make` finds what is below made already: a tree may be deeper than the stack. */
+/** Bottom up, so that `make` finds the values of subdirectories: a tree may be deeper than the stack. */
 function memoUp<Value>(known: Memo<Value>, dir: DirNode, make: (dir: DirNode) => Value): Value {
   const value = known.get(dir)
   if (value !== undefined) return value
-  const ahead = [dir]
-  for (const each of ahead) {
-    for (const child of each.entries.values()) if (child.kind === 'dir' && !known.has(child)) ahead.push(child)
+  const pending = [dir]
+  for (const each of pending) {
+    for (const child of each.entries.values()) if (child.kind === 'dir' && !known.has(child)) pending.push(child)
   }
-  for (const each of ahead.toReversed()) known.set(each, make(each))
+  for (const each of pending.toReversed()) known.set(each, make(each))
   return memo(known, dir, make)
 }
 
@@ -232,7 +230,7 @@ function deepToken(node: TreeNode | undefined): string {
   )
 }
 
-/** As JSON: it has one form for each value, and names cannot run into one another. */
+/** Hashes JSON: each value has one form, and names cannot run into one another. */
 function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }
@@ -244,16 +242,13 @@ export interface TreeUsage {
   readonly names: number
 }
 
-/**
- * What the files of a thread may hold. Without a number of names there is no limit of them (records of an earlier
- * Skein).
- */
+/** Limits of a thread's files. Records of an earlier Skein have no `quotaNames`: names are unlimited then. */
 export interface FileQuota {
   readonly quotaBytes: number
   readonly quotaNames?: number
 }
 
-/** What a change would exceed, in words; a tree that does not grow is always allowed. */
+/** Which quota a change exceeds, in words; a tree that does not grow is always allowed. */
 export function overQuota(
   { quotaBytes, quotaNames = Infinity }: FileQuota,
   before: TreeUsage,
@@ -266,7 +261,7 @@ export function overQuota(
   return undefined
 }
 
-/** Size of all files, each counted where it stands. Costs what has changed since it was last asked. */
+/** The size of all files, each name counted. Recomputes only directories that changed since the last call. */
 export function treeUsage(tree: DirNode): TreeUsage {
   return memoUp(usages, tree, (dir) => {
     let bytes = 0
@@ -294,23 +289,23 @@ type FrozenNode =
   | readonly [depth: number, name: string, kind: 'file', hash: string, size: number, mode: number, at: number]
   | readonly [depth: number, name: string, kind: 'link', target: string, at: number]
 
-/** Plain JSON: a directory, then what it holds, by depth. Flat, because deep JSON is cut off; equal for equal trees. */
+/** Plain JSON: a directory, then its entries, by depth. Flat, because deep JSON is cut off; equal for equal trees. */
 export type FrozenTree = readonly FrozenNode[]
 
-/** `given`: what is in the root itself keeps the order in which it is there. */
+/** `given`: the entries of the root keep their order. */
 export function freezeTree(tree: DirNode, order: 'names' | 'given' = 'names'): FrozenTree {
   const rows: FrozenNode[] = []
-  const ahead: { readonly name: string; readonly node: TreeNode; readonly depth: number }[] = [
+  const pending: { readonly name: string; readonly node: TreeNode; readonly depth: number }[] = [
     { name: '', node: tree, depth: 0 },
   ]
-  for (let next = ahead.pop(); next; next = ahead.pop()) {
+  for (let next = pending.pop(); next; next = pending.pop()) {
     const { name, node, depth } = next
     if (node.kind === 'file') rows.push([depth, name, 'file', node.hash, node.size, node.mode, node.at])
     else if (node.kind === 'link') rows.push([depth, name, 'link', node.target, node.at])
     else {
       rows.push([depth, name, 'dir', node.mode, node.at])
       const entries = depth === 0 && order === 'given' ? [...node.entries] : sortedEntries(node.entries)
-      for (const [below, child] of entries.reverse()) ahead.push({ name: below, node: child, depth: depth + 1 })
+      for (const [below, child] of entries.reverse()) pending.push({ name: below, node: child, depth: depth + 1 })
     }
   }
   return rows
@@ -336,7 +331,7 @@ export function thawTree(rows: FrozenTree): DirNode {
   return root
 }
 
-/** Whether it can be a name in a tree: whatever came from elsewhere is asked this. */
+/** Whether it can be a name in a tree. Checks data from outside the process. */
 function isPlainName(name: unknown): boolean {
   return (
     typeof name === 'string' &&
@@ -355,26 +350,36 @@ export function isPlainPath(path: string): boolean {
 
 const whole = Number.isSafeInteger
 
-/** Whether these are the rows of a tree, as `freezeTree` makes them: whatever came from elsewhere is asked this. */
+/** Whether these are rows that `freezeTree` may have made. Checks data from outside the process. */
 export function isFrozenTree(rows: unknown): rows is FrozenTree {
   if (!Array.isArray(rows)) return false
   let depth = -1
   return rows.every((row: unknown, index) => {
     if (!Array.isArray(row) || !whole(row[0]) || row[0] > depth + 1 || (index === 0) !== (row[0] === 0)) return false
-    depth = row[2] === 'dir' ? row[0] : row[0] - 1
-    const rest: readonly unknown[] = row.slice(3)
-    if (index === 0 ? row[1] !== '' || row[2] !== 'dir' : !isPlainName(row[1])) return false
-    if (row[2] === 'dir') return rest.length === 2 && rest.every(whole)
-    if (row[2] === 'link') return rest.length === 2 && typeof rest[0] === 'string' && whole(rest[1])
-    return (
-      row[2] === 'file' &&
-      rest.length === 4 &&
-      typeof rest[0] === 'string' &&
-      /^[0-9a-f]{64}$/.test(rest[0]) &&
-      rest.slice(1).every(whole) &&
-      Number(rest[1]) >= 0
-    )
+    const [rowDepth, name, kind, ...fields]: readonly unknown[] = row
+    depth = kind === 'dir' ? Number(rowDepth) : Number(rowDepth) - 1
+    const isNamed = index === 0 ? name === '' && kind === 'dir' : isPlainName(name)
+    return isNamed && areFieldsOf(kind, fields)
   })
+}
+
+/** Whether these are the fields of a row after its depth, name and kind. */
+function areFieldsOf(kind: unknown, fields: readonly unknown[]): boolean {
+  const [first, ...rest] = fields
+  switch (kind) {
+    case 'dir':
+      return fields.length === 2 && fields.every(whole)
+    case 'link':
+      return fields.length === 2 && typeof first === 'string' && rest.every(whole)
+    case 'file':
+      return fields.length === 4 && isHash(first) && rest.every(whole) && Number(rest[0]) >= 0
+    default:
+      return false
+  }
+}
+
+function isHash(value: unknown): boolean {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
 }
 
 function unreadable(index: number, row: unknown): SkeinError {

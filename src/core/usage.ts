@@ -1,19 +1,19 @@
 /**
- * What was spent. Usage only grows; a budget (what may be spent) is compared with it elsewhere.
+ * Usage: tokens and cost that were spent. It only grows; budgets (what may be spent) are in budget.ts.
  */
 
 export interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
-  /** Of the input: read from the provider's cache, and written to it. */
+  /** Part of the input: tokens read from the provider's cache, and written to it. */
   readonly cachedInputTokens?: number
   readonly cacheWriteTokens?: number
-  /** Of the output: thoughts. */
+  /** Part of the output. */
   readonly reasoningTokens?: number
 }
 
-/** What one model was paid. */
+/** Usage of one model. */
 export interface ModelUsage extends Usage {
   readonly model: string
 }
@@ -31,7 +31,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 
-/** Absent where neither has any. */
+/** Absent if neither has any. */
 function both(field: 'cachedInputTokens' | 'cacheWriteTokens' | 'reasoningTokens', a: Usage, b: Usage): Partial<Usage> {
   const sum = (a[field] ?? 0) + (b[field] ?? 0)
   return sum === 0 ? none : { [field]: sum }
@@ -39,7 +39,7 @@ function both(field: 'cachedInputTokens' | 'cacheWriteTokens' | 'reasoningTokens
 
 const none: Partial<Usage> = {}
 
-/** In place; a list and no object, because a provider may call its model `__proto__`. */
+/** Adds in place. A list and no object, because a provider may call its model `__proto__`. */
 export function addByModel(list: ModelUsage[], usage: ModelUsage): void {
   const at = list.findIndex(({ model }) => model === usage.model)
   const known = list[at]

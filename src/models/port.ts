@@ -1,13 +1,12 @@
 /**
- * The model port: what Skein asks of a language model. Adapters translate at this line only; inside Skein
- * a message is always a `Message`.
+ * The model port: what Skein requires of a language model. Adapters translate only here; inside Skein a message is
+ * always a `Message`.
  *
- * - `messages` is the thread's own append-only transcript, not a copy: an adapter must not change it and
- *   must not keep it after the call.
- * - `emit` may be called any number of times before the reply; the reply alone is what counts.
- * MP3 A model throws a SkeinError: MODEL_RATE_LIMITED or MODEL_UNAVAILABLE (`retry: true`,
- *     `data.retryAfterMs` where the provider said so) or MODEL_REJECTED (`retry: false`). Aborting throws
- *     the signal's reason.
+ * - `messages` is the thread's own append-only transcript, not a copy: an adapter must neither change it nor keep it
+ *   after the call.
+ * - `emit` may be called any number of times before the reply; only the reply is recorded.
+ * MP3 A model throws a SkeinError: MODEL_RATE_LIMITED or MODEL_UNAVAILABLE (`retry: true`, `data.retryAfterMs` if the
+ *     provider gave it) or MODEL_REJECTED (`retry: false`). After an abort it throws the signal's reason.
  */
 import type { Json } from '../core/json.js'
 import type { ProviderParts } from '../core/records/provider-parts.js'
@@ -31,17 +30,17 @@ export interface ModelRequest {
   readonly reasoning?: 'low' | 'medium' | 'high'
   readonly temperature?: number
   readonly maxOutputTokens?: number
-  /** Whether the provider is told to keep the conversation in its cache, where that is to be said. Default true. */
+  /** Whether a provider that needs to be told caches the conversation. Default true. */
   readonly promptCache?: boolean
-  /** Settings of one provider, under its name; the adapter hands them on. */
+  /** Settings of one provider, under its name; the adapter passes them on. */
   readonly providerOptions?: { readonly [provider: string]: { readonly [setting: string]: Json } }
-  /** Whether it takes images and documents (`media` of messages), where the adapter cannot know. */
+  /** Whether the model accepts images and documents (`media` of messages), if the adapter cannot know. */
   readonly media?: boolean
-  /** The bytes of what messages name by hash; undefined when they are gone. */
+  /** Reads the bytes of a hash in `media`; undefined if they were removed. */
   read?(hash: string): Promise<Uint8Array | undefined>
-  /** Where the request comes from; for scripts, logs and traces, not for the provider. */
+  /** The thread that makes the request; for scripts, logs and traces, not for the provider. */
   readonly thread: string
-  /** Steps of this turn that are done. */
+  /** Completed steps of this turn. */
   readonly step: number
 }
 
@@ -53,7 +52,7 @@ export type ModelDelta =
 
 export interface RequestedCall {
   readonly tool: string
-  /** JSON text as the provider sent it, or an already decoded value. */
+  /** JSON text as the provider sent it, or a decoded value. */
   readonly args: unknown
 }
 
@@ -62,33 +61,33 @@ export type { FinishReason } from '../core/records/record.js'
 export interface ModelReply {
   readonly text: string
   readonly reasoning?: string
-  /** What the model wants to hear again: it comes back with the message in later requests, whoever is asked then. */
+  /** Provider data that must be sent back: it comes with the message in later requests, to whichever model. */
   readonly kept?: ProviderParts
   readonly calls: readonly RequestedCall[]
   readonly usage: Usage
   readonly finish: FinishReason
-  /** Name of the model that answered, where it is not the one that was asked (a fallback). */
+  /** The name of the model that replied, if it is another than the one that was called (a fallback). */
   readonly model?: string
 }
 
-/** A call waits in line because the provider has limited the model. It is asked whenever someone looks. */
+/** A call waits because the provider has rate limited the model. Its fields are getters and always current. */
 export interface ModelWait {
   readonly model: string
-  /** 1 is next; 0: the wait is over. */
+  /** The position in the queue: 1 is next, 0 means that the wait is over. */
   readonly place: number
-  /** Nobody goes before. */
+  /** The time before which no call goes. */
   readonly until: number
 }
 
-/** Read its fields by name; a spread does not have them all (the signal is made when it is looked at). */
+/** Read its fields by name: a spread would lack those that are getters, such as the lazily created signal. */
 export interface ModelCallOptions {
   readonly signal: AbortSignal
   readonly emit: (delta: ModelDelta) => void
-  /** Called before each new attempt (a retry, a fallback): what was emitted so far is void. */
+  /** Called before each further attempt (a retry, a fallback): the deltas so far are void. */
   readonly restarted?: (() => void) | undefined
-  /** Called when the call begins to wait in line, as it moves forward, and when the wait is over. */
+  /** Called when the call starts to wait for a rate limit, when its position changes, and when the wait ends. */
   waiting?(wait: ModelWait): void
-  /** Called when something is heard of the provider that nobody is shown: it is at work. */
+  /** Called for signs of life that are no delta: the provider is working. */
   heard?(): void
 }
 

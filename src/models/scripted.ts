@@ -1,12 +1,12 @@
 /**
- * A model that says what a script says: for tests, simulations, examples and benchmarks. No network, no
- * clock, no random.
+ * A model whose replies come from a script: for tests, simulations, examples and benchmarks. No network, no clock, no
+ * randomness.
  *
  * - A script that answers at once costs one promise and no copy: benchmarks measure Skein, not this.
- * - A recorded request keeps the transcript's array and its length then, never a copy; `messages` slices
- *   when it is read. The transcript is append-only, so the slice is what the model saw.
- * - An abort rejects with the signal's reason while a script is still thinking. A script that answers at once has
- *   nothing to be aborted, and does not look at the signal: looking is what makes it.
+ * - A recorded request keeps the array of the transcript and its length, never a copy; `messages` slices it when it
+ *   is read. The transcript is append-only, so the slice is what the model saw.
+ * - An abort rejects with the signal's reason while a script is pending. A script that answers at once does not read
+ *   the signal, because reading it creates it.
  * - With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
  */
 import { defined } from '../core/defined.js'
@@ -62,11 +62,11 @@ export function scriptedModel(script: Script | readonly ScriptedReply[], options
       if (record) requests.push(recorded(request))
       // Not an async function: that would be a second promise.
       try {
-        const given = play(request)
-        if (typeof given === 'string') return Promise.resolve(spoken({ text: given }, call))
-        if (isStream(given)) return streamed(given, call)
-        if (isPromise(given)) return abortable(given, call.signal).then((late) => spoken(replyFields(late), call))
-        return Promise.resolve(spoken(given, call))
+        const reply = play(request)
+        if (typeof reply === 'string') return Promise.resolve(replyAtOnce({ text: reply }, call))
+        if (isStream(reply)) return streamed(reply, call)
+        if (isPromise(reply)) return abortable(reply, call.signal).then((late) => replyAtOnce(replyFields(late), call))
+        return Promise.resolve(replyAtOnce(reply, call))
       } catch (thrown) {
         return Promise.reject(thrown)
       }
@@ -99,8 +99,8 @@ function replyFields(reply: ScriptedReply | undefined | void): ReplyFields {
   return typeof reply === 'string' ? { text: reply } : (reply ?? {})
 }
 
-/** A reply that comes in one piece, emitted in one piece. */
-function spoken(reply: ReplyFields, { emit }: ModelCallOptions): ModelReply {
+/** Emits a reply in one piece. */
+function replyAtOnce(reply: ReplyFields, { emit }: ModelCallOptions): ModelReply {
   if (reply.error !== undefined) throw thrownBy(reply.error)
   if (reply.reasoning) emit({ type: 'reasoning', text: reply.reasoning })
   if (reply.text) emit({ type: 'text', text: reply.text })
@@ -124,13 +124,16 @@ async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<Mode
       const { done, value } = await abortable(iterator.next(), signal)
       if (done) {
         const { text: lastText, reasoning: lastReasoning, ...last } = replyFields(value)
-        // What was streamed stands; only a part that was not streamed at all is still to be said.
+        // Streamed parts stand; only a part that was not streamed at all is taken from the end.
         const rest = {
           ...last,
-          ...(!text && lastText && { text: lastText }),
-          ...(!reasoning && lastReasoning && { reasoning: lastReasoning }),
+          ...defined({
+            text: (!text && lastText) || undefined,
+            reasoning: (!reasoning && lastReasoning) || undefined,
+          }),
         }
-        return { ...spoken(rest, options), ...(text && { text }), ...defined({ reasoning: reasoning || undefined }) }
+        const streamedParts = defined({ text: text || undefined, reasoning: reasoning || undefined })
+        return { ...replyAtOnce(rest, options), ...streamedParts }
       }
       if (typeof value === 'object' && 'reasoning' in value) {
         reasoning += value.reasoning

@@ -1,10 +1,9 @@
 /**
- * What a user gives as a model, made into one: ours, an AI SDK model, or a function that gives either, so
- * that a provider package is loaded only when its model is first needed.
+ * Turns the `model` of a definition into a `Model`: a Skein model, an AI SDK model, or a function that returns either,
+ * so that a provider package is loaded only when its model is first needed.
  *
- * - Anything else is BAD_OPTION with what was given, by its kind and field names only: values may hold
- *   keys.
- * - A function is called once per `toModel`; keeping the outcome is the caller's business.
+ * - Anything else is BAD_OPTION with its type and field names only: values may hold keys.
+ * - A function is called once per `toModel`; caching its result is up to the caller.
  */
 import { SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
@@ -15,12 +14,12 @@ const accepted =
   "a model is an AI SDK language model (v2, v3 or v4, such as openai('gpt-…')), a Skein model ({ name, call }), " +
   'or a function that gives one of these'
 
-// `unknown`, because JavaScript callers and dynamic imports keep no promise about what they give.
+// `unknown`, because JavaScript callers and dynamic imports may give anything.
 export async function toModel(source: unknown, options: AiSdkOptions = {}): Promise<Model> {
-  return fromGiven(typeof source === 'function' ? await made(() => source()) : source, options)
+  return fromValue(typeof source === 'function' ? await callSource(() => source()) : source, options)
 }
 
-async function made(source: () => unknown): Promise<unknown> {
+async function callSource(source: () => unknown): Promise<unknown> {
   try {
     return await source()
   } catch (thrown) {
@@ -29,10 +28,10 @@ async function made(source: () => unknown): Promise<unknown> {
   }
 }
 
-function fromGiven(given: unknown, options: AiSdkOptions): Model {
-  if (isModel(given)) return given
-  if (isAiSdkModel(given)) return fromAiSdk(given, options)
-  throw new SkeinError('BAD_OPTION', `${described(given)} is not a model; ${accepted}`)
+function fromValue(value: unknown, options: AiSdkOptions): Model {
+  if (isModel(value)) return value
+  if (isAiSdkModel(value)) return fromAiSdk(value, options)
+  throw new SkeinError('BAD_OPTION', `${described(value)} is not a model; ${accepted}`)
 }
 
 function isModel(value: unknown): value is Model {

@@ -128,7 +128,12 @@ test('EX3: an idempotent one runs again with the same key, and so does one that 
 test('EX3: a probe asks the world first', async () => {
   const { key } = await whole()
   const asked: string[] = []
-  const happened = await recover({ probe: ({ idempotencyKey }) => (asked.push(idempotencyKey), 'charged before') })
+  const happened = await recover({
+    probe: ({ idempotencyKey }) => {
+      asked.push(idempotencyKey)
+      return 'charged before'
+    },
+  })
   expect(happened).toEqual({ text: 'it says: charged before', keys: [] })
   expect(asked).toEqual([key])
   expect(await recover({ probe: () => null })).toEqual({ text: 'it says: charged now', keys: [key] })
@@ -146,7 +151,10 @@ test('T10: with onUnknown ask a person decides; approved it runs with the same k
   for (const decision of ['approve', 'reject'] as const) {
     const source = await left()
     const keys: string[] = []
-    const app = createApp({ onUnknown: 'ask' }, ({ idempotencyKey }) => (keys.push(idempotencyKey), 'charged now'))
+    const app = createApp({ onUnknown: 'ask' }, ({ idempotencyKey }) => {
+      keys.push(idempotencyKey)
+      return 'charged now'
+    })
     const first = await createSkein({ app, backend: source })
     await (await first.threads.get(thread)).settled()
     await first.close()

@@ -17,7 +17,10 @@ function createApp(ran: string[], alone: boolean): readonly Definition[] {
   const tool = (name: string) =>
     looseTool(
       name,
-      (_, args) => (ran.push(`${name} ${String(args['of'])}`), { ...args, by: name }),
+      (_, args) => {
+        ran.push(`${name} ${String(args['of'])}`)
+        return { ...args, by: name }
+      },
       name === 'look' ? {} : { sideEffect: true, idempotent: true },
     )
   const { app } = pairApp({

@@ -9,7 +9,10 @@ import { cutAfterEveryCommit } from '../helpers/every-commit.js'
 
 /** A lead that has things summed up beside other calls, hands over, and has the expert do the same. */
 function createApp(ran: string[]): readonly Definition[] {
-  const look = looseTool('look', (_, { at }) => (ran.push(String(at)), `saw ${String(at)}`))
+  const look = looseTool('look', (_, { at }) => {
+    ran.push(String(at))
+    return `saw ${String(at)}`
+  })
   const sum = (message: string) => ({ tool: 'sum_up', args: { message } })
   const see = (at: string) => ({ tool: 'look', args: { at } })
   return [

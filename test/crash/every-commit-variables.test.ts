@@ -36,15 +36,14 @@ function createApp(): readonly Definition[] {
     token,
     defineModel({
       name: 'lead_m',
-      model: scriptedModel(({ messages, step }) =>
-        last(messages).startsWith('[')
-          ? `heard ${last(messages)}`
-          : step === 0
-            ? calls(ask('child'), 'where', ask('keeper'))
-            : `all: ${results(messages)
-                .map((each) => each.slice(0, 40))
-                .join(' | ')}`,
-      ),
+      model: scriptedModel(({ messages, step }) => {
+        if (last(messages).startsWith('[')) return `heard ${last(messages)}`
+        return step === 0
+          ? calls(ask('child'), 'where', ask('keeper'))
+          : `all: ${results(messages)
+              .map((each) => each.slice(0, 40))
+              .join(' | ')}`
+      }),
     }),
     defineModel({
       name: 'child_m',

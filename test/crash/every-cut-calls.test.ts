@@ -56,7 +56,14 @@ function createScenario() {
     tool('charge', ({ idempotencyKey }) => `charged ${idempotencyKey.length}`, { sideEffect: true, idempotent: true }),
     tool('mail', () => 'sent', { sideEffect: true, idempotent: true, commutes: true }),
     tool('risky', () => 'done', { needsApproval: true }),
-    tool('more', (state) => (state.queueTool('look', { q: 9 }), 'queued'), { uses: ['look'] }),
+    tool(
+      'more',
+      (state) => {
+        state.queueTool('look', { q: 9 })
+        return 'queued'
+      },
+      { uses: ['look'] },
+    ),
     {
       ...defineTool({
         name: 'count',
@@ -64,7 +71,10 @@ function createScenario() {
         args: z.looseObject({}),
         sideEffect: false,
         sharedSchema: z.object({ n: z.number().default(0) }),
-        execute: (state) => (state.setShared({ n: state.shared.n + 1 }), state.shared.n),
+        execute: (state) => {
+          state.setShared({ n: state.shared.n + 1 })
+          return state.shared.n
+        },
       }),
     },
     {

@@ -98,7 +98,10 @@ test.each(Object.keys(places))(
     const ledger = join(folder, 'ledger')
     const start = (): Promise<HostProcess> => startHost('planner.mjs', [args, ledger])
     let host = await start()
-    closing.push(async () => (host.signal('SIGKILL'), host.ended))
+    closing.push(async () => {
+      host.signal('SIGKILL')
+      return host.ended
+    })
     const client = await connectSkein({ backend: source })
     closing.push(() => client.close())
     const all = await createAll(client)

@@ -45,7 +45,10 @@ const { app } = tinyApp({ script: ({ messages }) => `heard ${messages.at(-1)?.te
 /** A moment for each word, so that there is something to cut off. */
 const swarm = family({
   lead: ({ step }) => (step === 0 ? calls(...['a', 'b', 'c'].map(write)) : 'all written'),
-  writer: async () => (await pauseFor(100), 'written'),
+  writer: async () => {
+    await pauseFor(100)
+    return 'written'
+  },
 })
 
 async function host(port: number, of = app): Promise<Skein> {

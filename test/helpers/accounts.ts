@@ -62,11 +62,8 @@ function underWay(record: ThreadRecord): { readonly amounts: Amounts | undefined
     case 'child.booted':
       return [{ amounts: record.grant, sign: 1 }]
     case 'budget.granted':
-      return record.child !== undefined
-        ? [{ amounts: record.amounts, sign: 1 }]
-        : record.inherited
-          ? [{ amounts: record.amounts, sign: -1 }]
-          : []
+      if (record.child !== undefined) return [{ amounts: record.amounts, sign: 1 }]
+      return record.inherited ? [{ amounts: record.amounts, sign: -1 }] : []
     case 'message.received':
       return [{ amounts: record.grant, sign: -1 }]
     case 'report.sent':

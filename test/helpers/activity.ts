@@ -94,6 +94,9 @@ function observe(backend: Backend, closed: () => void): Backend {
       survey: counted(() => leases.survey()),
       watch: (told) => leases.watch(told),
     },
-    close: () => (closed(), backend.close()),
+    close: () => {
+      closed()
+      return backend.close()
+    },
   }
 }

@@ -17,7 +17,7 @@ const within =
   (...folders: readonly string[]): Where =>
   (path) =>
     folders.some((folder) => path.startsWith(`${folder}/`))
-const product = within('src', 'actors', 'workers')
+export const product = within('src', 'actors', 'workers')
 const tests = within('test')
 const modules = within('src', 'actors', 'workers', 'scripts', 'test/helpers', 'test/contract')
 
@@ -138,25 +138,31 @@ export const headers: Rule = (sources) =>
 /** `J1  `, `CL1 ` and `LNK1 `: labels stand in a column of four, so that prose which happens to wrap on one is none. */
 const labelLine = /^ \* (?:([A-Z]\d) {2}|([A-Z]\d\d|[A-Z]{2}\d{1,2}|[A-Z]{3}\d) )\S/
 
+/** The labelled invariants in the header of a module. */
+export function invariantsOf(source: Source): readonly { readonly label: string; readonly line: number }[] {
+  const header = headerOf(source)
+  return (header?.text.split('\n') ?? []).flatMap((text, index) => {
+    const match = labelLine.exec(text)
+    const label = match?.[1] ?? match?.[2]
+    return label === undefined ? [] : [{ label, line: (header?.line ?? 1) + index }]
+  })
+}
+
 export const labels: Rule = (sources) => {
   const owners = new Map<string, string>()
   return sources
     .filter(({ path }) => modules(path) || tests(path))
-    .flatMap((source) => {
-      const header = headerOf(source)
-      return (header?.text.split('\n') ?? []).flatMap((text, index) => {
-        const match = labelLine.exec(text)
-        const label = match?.[1] ?? match?.[2]
-        if (label === undefined) return []
-        const place = `${source.path}:${(header?.line ?? 1) + index}`
+    .flatMap((source) =>
+      invariantsOf(source).flatMap(({ label, line }) => {
+        const place = `${source.path}:${line}`
         if (label in contract) return [`${place} ${label} is an item of the contract; use another prefix`]
         if (hasContractForm(label)) return [`${place} ${label} has a letter of the contract; use another prefix`]
         const owner = owners.get(label)
         if (owner !== undefined) return [`${place} ${label} is already an invariant of ${owner}; use another prefix`]
         owners.set(label, place)
         return []
-      })
-    })
+      }),
+    )
 }
 
 // ── words and habits ──

@@ -67,3 +67,11 @@ export function pairApp({
   }
   return { app, models }
 }
+
+/** What the model was shown with each request. */
+export const seen = ({ requests }: ScriptedModel): string[][] =>
+  requests.map(({ messages }) =>
+    messages.map(
+      ({ role, text, calls: asked }) => `${role}: ${text}${asked ? `[${asked.map(({ tool }) => tool).join()}]` : ''}`,
+    ),
+  )

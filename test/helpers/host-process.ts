@@ -27,7 +27,12 @@ export async function startHost(fixture: string, args: readonly string[]): Promi
   // A test that was cut off leaves no host behind.
   const end = (): void => void child.kill('SIGKILL')
   process.once('exit', end)
-  const ended = new Promise<void>((resolve) => child.on('close', () => (process.off('exit', end), resolve())))
+  const ended = new Promise<void>((resolve) =>
+    child.on('close', () => {
+      process.off('exit', end)
+      resolve()
+    }),
+  )
   const host: HostProcess = {
     pid: child.pid ?? 0,
     lines,

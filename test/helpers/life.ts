@@ -11,6 +11,7 @@ import type { Move } from '../../actors/thread/position.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import { callId } from '../../src/core/records/message.js'
+import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/records/record.js'
@@ -283,35 +284,45 @@ export function live(
     watch.decided?.(state, made)
   }
   const decide = (decision: Decision, by?: string): void => apply('refused' in decision ? [] : decision.facts, by)
+  const command = (id: string, resolved: ResolvedCommand | undefined): void => {
+    if (resolved) decide(obey(state, { id, command: resolved }, moment()), id)
+  }
+  const landAgain = (landing: Landing | undefined): void => {
+    if (!landing) return
+    const decision = land(state, landing, moment())
+    watch.repeated?.(decision)
+    decide(decision)
+  }
+  const landOnce = (landing: Landing | undefined): void => {
+    if (!landing) return
+    const decision = land(state, landing, moment())
+    // A deadline that comes too early has not landed.
+    if (!('refused' in decision) && decision.facts.length > 0) before.push(landing)
+    decide(decision)
+  }
+  const liveThrough = (happens: Happening, id: string): void => {
+    switch (happens.kind) {
+      case 'command':
+        return command(id, happens.command)
+      case 'held':
+        return apply(holding(state, happens))
+      case 'planned':
+        return command(id, planning(state, happens, { id, now }))
+      case 'reported':
+        return command(id, reporting(state, happens))
+      case 'decided':
+        return command(id, deciding(state, happens))
+      case 'again':
+        return landAgain(before[happens.pick % Math.max(1, before.length)])
+      default:
+        return landOnce(toLanding(state, happens))
+    }
+  }
 
-  decide(obey(state, { id: 'c0', command: createCommand }, moment()), 'c0')
+  command('c0', createCommand)
   for (const [index, happens] of all.entries()) {
     now += 1_000
-    const id = `c${index + 1}`
-    if (happens.kind === 'command') decide(obey(state, { id, command: happens.command }, moment()), id)
-    else if (happens.kind === 'held') apply(holding(state, happens))
-    else if (happens.kind === 'planned')
-      decide(obey(state, { id, command: planning(state, happens, { id, now }) }, moment()), id)
-    else if (happens.kind === 'reported') {
-      const order = reporting(state, happens)
-      if (order) decide(obey(state, { id, command: order }, moment()), id)
-    } else if (happens.kind === 'decided') {
-      const order = deciding(state, happens)
-      if (order) decide(obey(state, { id, command: order }, moment()), id)
-    } else if (happens.kind === 'again') {
-      const given = before[happens.pick % Math.max(1, before.length)]
-      if (!given) continue
-      const decision = land(state, given, moment())
-      watch.repeated?.(decision)
-      decide(decision)
-    } else {
-      const landing = toLanding(state, happens)
-      if (!landing) continue
-      const decision = land(state, landing, moment())
-      // A deadline that comes too early has not landed.
-      if (!('refused' in decision) && decision.facts.length > 0) before.push(landing)
-      decide(decision)
-    }
+    liveThrough(happens, `c${index + 1}`)
   }
   return { state, records }
 }
@@ -393,41 +404,48 @@ function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: '
   return state.turn && index !== undefined ? [{ type: 'call.held', step: state.step, index, why }] : []
 }
 
+function replied(state: ThreadState, happens: Extract<Happening, { kind: 'reply' }>): Landing {
+  const { calls, stop } = happens
+  const reply = {
+    step: state.step + 1,
+    model: 'm',
+    text: happens.text,
+    calls,
+    usage: { ...noUsage, inputTokens: 1 },
+    finish: 'stop' as const,
+    ...defined({
+      stop: stop && calls.length > 0 ? ('max_steps' as const) : undefined,
+      side: state.turn?.session?.side,
+    }),
+  }
+  return { kind: 'reply', reply }
+}
+
+function returned(
+  state: ThreadState,
+  { pick, landed: result }: Extract<Happening, { kind: 'returned' }>,
+): Landing | undefined {
+  const running = runningCalls(state)
+  const index = running[pick % Math.max(1, running.length)]
+  if (index === undefined) return undefined
+  const again = state.slots.items[index]?.again ? true : undefined
+  return { kind: 'returned', step: state.step, index, landed: { ...result, ...defined({ again }) } }
+}
+
 function toLanding(
   state: ThreadState,
   happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>,
 ): Landing | undefined {
+  const isThinking = state.position.work === 'thinking'
   switch (happens.kind) {
-    case 'reply': {
-      const stop = happens.stop && happens.calls.length > 0
-      const reply = {
-        step: state.step + 1,
-        model: 'm',
-        text: happens.text,
-        calls: happens.calls,
-        usage: { ...noUsage, inputTokens: 1 },
-        finish: 'stop' as const,
-        ...(stop && { stop: 'max_steps' as const }),
-        ...(state.turn?.session && { side: state.turn.session.side }),
-      }
-      return state.position.work === 'thinking' ? { kind: 'reply', reply } : undefined
-    }
+    case 'reply':
+      return isThinking ? replied(state, happens) : undefined
     case 'model_failed':
-      return state.position.work === 'thinking'
+      return isThinking
         ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') }
         : undefined
-    case 'returned': {
-      const running = runningCalls(state)
-      const index = running[happens.pick % Math.max(1, running.length)]
-      return index === undefined
-        ? undefined
-        : {
-            kind: 'returned',
-            step: state.step,
-            index,
-            landed: { ...happens.landed, ...(state.slots.items[index]?.again && { again: true }) },
-          }
-    }
+    case 'returned':
+      return returned(state, happens)
     case 'scheduled': {
       const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled
       return next && { kind: 'scheduled', id: next.id, call: { tool: next.tool, args: next.args } }

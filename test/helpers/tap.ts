@@ -32,7 +32,10 @@ function tapInto(backend: Backend, tap: Tap): Backend {
     },
     snapshots: {
       get: (thread) => backend.snapshots.get(thread),
-      put: (thread, body) => (tap.snapshot?.(thread, body), backend.snapshots.put(thread, body)),
+      put: (thread, body) => {
+        tap.snapshot?.(thread, body)
+        return backend.snapshots.put(thread, body)
+      },
     },
     journal: {
       read: async (thread, range) => changed(await backend.journal.read(thread, range)),

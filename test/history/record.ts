@@ -156,7 +156,11 @@ const app = [
     description: 'queues',
     args: z.object({}),
     uses: ['look'],
-    execute: (state) => (state.queueTool('look', { x: 4 }), state.queueMessage('by the way'), 'queued'),
+    execute: (state) => {
+      state.queueTool('look', { x: 4 })
+      state.queueMessage('by the way')
+      return 'queued'
+    },
   }),
   defineTool({ name: 'long', description: 'speaks for long', args: z.object({}), execute: () => 'x'.repeat(70_000) }),
 ]

@@ -31,12 +31,10 @@ interface Provider {
 }
 
 const apiKey = 'test-key-0123456789'
-const signed = (piece: Piece): readonly [string, string] | undefined =>
-  'mark' in piece && piece.mark !== undefined
-    ? [piece.mark, 'think' in piece ? piece.think : '']
-    : 'redacted' in piece
-      ? [piece.redacted, '']
-      : undefined
+const signed = (piece: Piece): readonly [string, string] | undefined => {
+  if ('mark' in piece && piece.mark !== undefined) return [piece.mark, 'think' in piece ? piece.think : '']
+  return 'redacted' in piece ? [piece.redacted, ''] : undefined
+}
 
 const providers: Readonly<Record<ProviderName, Provider>> = {
   anthropic: {

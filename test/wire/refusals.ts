@@ -274,21 +274,30 @@ interface ItemPlace {
 
 function reasoningItem(input: readonly Item[], item: Item, { at, issued, stored }: ItemPlace): string | undefined {
   const id = text(item['id'])
-  if (item['type'] === 'item_reference' && !(stored && issued.has(id)))
-    return `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false.`
-  const reasons = item['type'] === 'reasoning' || (item['type'] === 'item_reference' && id.startsWith('rs_'))
-  const before = input[at - 1]
-  const thought =
-    before?.['type'] === 'reasoning' ||
-    text(before?.['id']).startsWith('rs_') ||
-    before?.['type'] === 'function_call' ||
-    text(before?.['id']).startsWith('msg_')
-  if (item['type'] === 'function_call' && issued.size > 0 && !thought)
-    return `Item '${text(item['call_id'])}' of type 'function_call' was provided without its required 'reasoning' item`
-  if (!reasons) return undefined
-  if (item['type'] === 'reasoning' && issued.get(id) !== item['encrypted_content'])
-    return `The encrypted content for item ${id} could not be verified.`
-  const next = input[at + 1]
+  switch (item['type']) {
+    case 'function_call':
+      return issued.size === 0 || mayPrecedeCall(input[at - 1])
+        ? undefined
+        : `Item '${text(item['call_id'])}' of type 'function_call' was provided without its required 'reasoning' item`
+    case 'item_reference':
+      if (!stored || !issued.has(id))
+        return `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false.`
+      return id.startsWith('rs_') ? withoutFollower(id, input[at + 1]) : undefined
+    case 'reasoning':
+      return issued.get(id) === item['encrypted_content']
+        ? withoutFollower(id, input[at + 1])
+        : `The encrypted content for item ${id} could not be verified.`
+    default:
+      return undefined
+  }
+}
+
+function mayPrecedeCall(before: Item | undefined): boolean {
+  const type = before?.['type']
+  return type === 'reasoning' || type === 'function_call' || /^(?:rs|msg)_/.test(text(before?.['id']))
+}
+
+function withoutFollower(id: string, next: Item | undefined): string | undefined {
   const follows =
     next?.['type'] === 'function_call' || next?.['role'] === 'assistant' || text(next?.['id']).startsWith('msg_')
   return follows ? undefined : `Item '${id}' of type 'reasoning' was provided without its required following item.`

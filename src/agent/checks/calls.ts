@@ -1,23 +1,24 @@
 /**
- * What prompts say of agents and prompts among their tools, looked at with the definitions that they name (S9, S10).
+ * Checks the agents and prompts among the tools of a prompt against the definitions that they name (S9, S10).
  *
- * - A name that is wrong is told once, with what it could mean.
+ * - A wrong name is reported once, with the names that it could mean.
  */
 import { z } from 'zod'
 import { fieldsOf, isSchema, requiredFieldsOf } from '../../core/schema.js'
 import type { Mistake } from '../app.js'
 import type { AgentDefinition, Definition, PromptDefinition, ToolDefinition } from '../define.js'
 
-/** As far as it can be read. */
-export const relation = z.looseObject({
+/** An entry `{ name: … }` among a prompt's tools, as far as it can be read. */
+export const relationSchema = z.looseObject({
   name: z.string(),
   files: z.string().optional(),
   blocking: z.boolean().optional(),
   resumable: z.unknown().optional(),
+  supervision: z.unknown().optional(),
 })
-type Relation = z.infer<typeof relation>
+type Relation = z.infer<typeof relationSchema>
 
-/** Fields that speak of a child that lives on, and of an answer that is put together. */
+/** Fields that only an agent can have, and fields that only a prompt can have. */
 const ofAgents: readonly string[] = [
   'blocking',
   'files',
@@ -33,7 +34,7 @@ const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls',
 type Told = Pick<Mistake, 'code' | 'text'>
 
 export interface CalledDefinition {
-  /** Names alone: tools, agents that take over, prompts. */
+  /** Plain names: tools, agents to hand over to, prompts. */
   readonly named: readonly string[]
   readonly relations: readonly Relation[]
 }
@@ -42,9 +43,9 @@ export interface KnownDefinitions {
   readonly definitions: readonly Definition[]
   /** Names of tools that may be named. */
   readonly tools: readonly string[]
-  /** What cannot be looked at because of another mistake. */
+  /** Definitions that cannot be read because of another mistake. */
   readonly claimed: ReadonlySet<string>
-  /** Of what was meant as a definition: what it looks like. */
+  /** Plain objects that were meant as definitions: what each looks like. */
   readonly meant: ReadonlyMap<string, string>
 }
 
@@ -109,64 +110,74 @@ function checkName(name: string, known: KnownDefinitions): readonly Told[] {
   ]
 }
 
-function checkRelation(given: Relation, known: KnownDefinitions): readonly Told[] {
-  const { name, files, resumable, blocking } = given
+function checkRelation(relation: Relation, known: KnownDefinitions): readonly Told[] {
+  const { name } = relation
   if (known.claimed.has(name)) return []
   const found = callable(known, name)
-  const meant = found.find(({ exposeAsTool }) => exposeAsTool)
-  const say = (text: string): readonly Told[] => [{ code: 'UNKNOWN_AGENT', text }]
+  const target = found.find(({ exposeAsTool }) => exposeAsTool)
   if (!found[0])
-    return say(`names the agent "${name}"; ${known.meant.get(name) ?? `there are: ${listed(exposed(known))}`}`)
-  if (!meant) return say(`names the ${found[0].kind} "${name}", which does not say exposeAsTool: true`)
-  const strange = (meant.kind === 'prompt' ? ofAgents : ofPrompts).filter((field) => given[field] !== undefined)
-  if (strange.length > 0)
-    return say(
-      `gives ${strange.join(', ')} to "${name}", which is ${meant.kind === 'prompt' ? 'a prompt' : 'an agent'}`,
-    )
-  if (meant.kind === 'prompt') return checkInput(given, meant)
-  if (!isDual(meant) && sideB.safeParse(resumable).success)
-    return say(
+    return unknownAgent(`names the agent "${name}"; ${known.meant.get(name) ?? `there are: ${listed(exposed(known))}`}`)
+  if (!target) return unknownAgent(`names the ${found[0].kind} "${name}", which does not say exposeAsTool: true`)
+  const [foreign, article] = target.kind === 'prompt' ? [ofAgents, 'a prompt'] : [ofPrompts, 'an agent']
+  const strange = foreign.filter((field) => relation[field] !== undefined)
+  if (strange.length > 0) return unknownAgent(`gives ${strange.join(', ')} to "${name}", which is ${article}`)
+  return target.kind === 'prompt' ? checkInput(relation, target) : checkSubagent(relation, target, known)
+}
+
+function unknownAgent(text: string): readonly Told[] {
+  return [{ code: 'UNKNOWN_AGENT', text }]
+}
+
+function checkSubagent(relation: Relation, agent: AgentDefinition, known: KnownDefinitions): readonly Told[] {
+  const { name, files, resumable, blocking, supervision } = relation
+  if (!isDual(agent) && sideB.safeParse(resumable).success)
+    return unknownAgent(
       `speaks to side B of the agent "${name}" (receives_messages: 'side_b'), and that is a person: it must be of ` +
         `type 'dual_ai'`,
     )
   if (files === 'fork' && (resumable || blocking === false))
-    return say(
+    return unknownAgent(
       `gives the agent "${name}" a fork of its files, which is merged when the call ends: it must be blocking and ` +
         `not resumable`,
     )
-  if (given['supervision'] !== undefined && resumable)
-    return say(
+  if (supervision !== undefined && resumable)
+    return unknownAgent(
       `supervises the agent "${name}", which stays and remembers: another try would be one that remembers ` +
         `nothing; leave it out, or let it end with its answer`,
     )
   const prompt = known.definitions.find(
-    (each): each is PromptDefinition => each.kind === 'prompt' && each.name === meant.sideA?.prompt,
+    (each): each is PromptDefinition => each.kind === 'prompt' && each.name === agent.sideA?.prompt,
   )
-  return prompt ? [...checkInput(given, { ...prompt, name }), ...checkImmediate(given, { ...prompt, name })] : []
+  return prompt ? [...checkInput(relation, { ...prompt, name }), ...checkImmediate(relation, { ...prompt, name })] : []
 }
 
-/** A property that is to be the message, or to name attachments, is one of the args. */
-function checkInput(given: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
-  const args =
-    requiredSchema === undefined ? ['message', 'attachments'] : isSchema(requiredSchema) && fieldsOf(requiredSchema)
+/** A property that holds the message, or names attachments, must be one of the args. */
+function checkInput(relation: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
+  const args = argsOf(requiredSchema)
   if (!args) return []
-  // Without a schema of its own a name is one more arg.
+  // Without a schema of its own the name of the child is one more arg.
   const fields = [
     'initUserMessageProperty',
     'initAttachmentsProperty',
     ...(requiredSchema ? ['initAgentNameProperty'] : []),
   ]
   return fields.flatMap((field) => {
-    const property = given[field]
+    const property = relation[field]
     if (typeof property !== 'string' || args.includes(property)) return []
     return [{ code: 'BAD_OPTION', text: `has the ${field} "${property}" of "${name}", which takes: ${listed(args)}` }]
   })
 }
 
-/** Nobody is asked for the args of a child that begins by itself (S4): there are a message and a name. */
-function checkImmediate(given: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
-  if (!given['immediate'] || !isSchema(requiredSchema)) return []
-  const known = new Set([given['initUserMessageProperty'], given['initAgentNameProperty']])
+/** Undefined where the schema is not one of an object. */
+function argsOf(requiredSchema: PromptDefinition['requiredSchema']): readonly string[] | undefined {
+  if (requiredSchema === undefined) return ['message', 'attachments']
+  return isSchema(requiredSchema) ? fieldsOf(requiredSchema) : undefined
+}
+
+/** S4: an immediate child is started without a call, so a message and a name are all that it can be given. */
+function checkImmediate(relation: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
+  if (!relation['immediate'] || !isSchema(requiredSchema)) return []
+  const known = new Set([relation['initUserMessageProperty'], relation['initAgentNameProperty']])
   const missing = requiredFieldsOf(requiredSchema).filter((field) => !known.has(field))
   if (missing.length === 0) return []
   const what =
@@ -202,6 +213,7 @@ export function checkClashes(
   })
 }
 
-function listed(known: Iterable<string>): string {
+/** The names for an error message, each once. */
+export function listed(known: Iterable<string>): string {
   return [...new Set(known)].join(', ') || 'none'
 }

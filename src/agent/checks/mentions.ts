@@ -1,21 +1,19 @@
 /**
- * The names that definitions use of one another: every one exists, and no tool uses itself by a detour, nor does a
- * prompt include itself.
+ * Checks the names by which definitions mention one another: every one exists, and neither the tools that tools use
+ * nor the prompts that prompts include form a cycle.
  *
- * - A definition is read as far as it can be: a mistake elsewhere in it hides no name, and what cannot be read names
- *   nothing.
+ * - A definition is read as far as possible: a mistake elsewhere in it hides no name, and an unreadable field
+ *   mentions nothing.
  */
 import { z } from 'zod'
 import type { Mistake } from '../app.js'
-import { checkCalled, checkClashes, relation } from './calls.js'
+import { checkCalled, checkClashes, listed, relationSchema } from './calls.js'
 import type { KnownDefinitions } from './calls.js'
-import { cyclesOf } from './cycles.js'
-import type { Link } from './cycles.js'
 import type { Definition, ToolDefinition } from '../define.js'
 import { lookalike } from '../lookalike.js'
 import { isReserved, runtimeTools } from './reserved.js'
 
-const names = z
+const nameList = z
   .array(z.unknown())
   .transform((list) => list.filter((item): item is string => typeof item === 'string' && item !== ''))
   .optional()
@@ -23,7 +21,7 @@ const names = z
 
 const relations = z
   .array(z.unknown())
-  .transform((list) => list.flatMap((item) => (lookalike(item) ? [] : (relation.safeParse(item).data ?? []))))
+  .transform((list) => list.flatMap((item) => (lookalike(item) ? [] : (relationSchema.safeParse(item).data ?? []))))
   .optional()
   .catch(undefined)
 
@@ -44,105 +42,177 @@ const readable = z.object({
     .optional()
     .catch(undefined),
   model: z.string().min(1).optional().catch(undefined),
-  tools: names,
+  tools: nameList,
   agents: relations,
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
-  fallback: names,
-  uses: names,
+  fallback: nameList,
+  uses: nameList,
   includes: included,
 })
 
-type Named = z.infer<typeof readable> & { readonly definition: Definition }
+/** The names that one definition mentions. */
+type Mentions = z.infer<typeof readable> & { readonly definition: Definition }
 
-/** A name that is spoken for. */
+/** A name whose definition is known to exist. */
 export interface Claim {
   readonly kind: Definition['kind']
   readonly name: string
 }
 
 export interface MentionChecks {
-  /** All that the app was given, right or wrong. */
+  /** All definitions of the app, right or wrong. */
   readonly definitions: readonly Definition[]
   readonly builtins: readonly ToolDefinition[]
-  /** Of what cannot be looked at because of another mistake: naming it is none. */
+  /** Definitions that cannot be read because of another mistake: mentioning one is no mistake. */
   readonly claimed: readonly Claim[]
-  /** Of what was meant as a definition, with what it looks like. */
+  /** Plain objects that were meant as definitions, with what they look like. */
   readonly lookalikes: readonly (Claim & { readonly says: string })[]
 }
 
-export function checkMentions({ definitions, builtins, claimed, lookalikes }: MentionChecks): readonly Mistake[] {
-  const mistakes: Mistake[] = []
-  const say = (code: Mistake['code'], definition: Definition, text: string): void =>
-    void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
-  const read = (given: readonly Definition[]): readonly Named[] =>
-    given.map((definition) => ({
-      ...readable.parse(
-        definition.kind === 'prompt'
-          ? { ...definition, agents: definition.tools, includes: definition.prompt }
-          : definition,
-      ),
-      definition,
-    }))
-  const all = read(definitions)
-  const of = (kind: Definition['kind']): readonly Named[] => all.filter(({ definition }) => definition.kind === kind)
-  const there = (kind: Definition['kind']): ReadonlySet<string> =>
-    new Set([...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name))
-  const [prompts, models, tools] = [there('prompt'), there('model'), there('tool')]
-  const builtin = new Set(builtins.map(({ name }) => name))
-  const nameable = [...tools, ...builtin, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
-  const missing = (kind: Definition['kind'], name: string, others: Iterable<string>): string => {
-    const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
-    return `"${name}"; ${meant?.says ?? `there are: ${listed(others)}`}`
-  }
-  const known: KnownDefinitions = {
-    definitions,
-    tools: nameable,
-    claimed: new Set(claimed.filter(({ kind }) => kind === 'agent' || kind === 'prompt').map(({ name }) => name)),
-    meant: new Map(lookalikes.map(({ name, says }) => [name, says])),
-  }
-  for (const { definition, sideA, sideB } of of('agent')) {
-    for (const side of [sideA, sideB])
-      if (side && !prompts.has(side.prompt))
-        say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', side.prompt, prompts)}`)
-  }
-  for (const { definition, model, tools: named = [], agents = [], toolChoice, includes = [] } of of('prompt')) {
-    for (const name of includes)
-      if (!prompts.has(name))
-        say('UNKNOWN_PROMPT', definition, `includes the prompt ${missing('prompt', name, prompts)}`)
-    if (model !== undefined && !models.has(model))
-      say('UNKNOWN_MODEL', definition, `names the model ${missing('model', model, models)}`)
-    for (const { code, text } of checkCalled({ named, relations: agents }, known)) say(code, definition, text)
-    const callable = [...named, ...agents.map(({ name }) => name)]
-    if (toolChoice && !callable.includes(toolChoice.tool))
-      say(
-        'UNKNOWN_TOOL',
-        definition,
-        `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`,
-      )
-  }
-  for (const { definition, fallback = [] } of of('model')) {
-    for (const name of fallback)
-      if (!models.has(name)) say('UNKNOWN_MODEL', definition, `falls back to ${missing('model', name, models)}`)
-  }
-  for (const { definition, uses = [] } of of('tool')) {
-    for (const name of uses)
-      if (!tools.has(name) && !builtin.has(name))
-        say('UNKNOWN_TOOL', definition, `uses the tool ${missing('tool', name, nameable)}`)
-  }
-  // The app's own last: they stand in the place of built-in ones.
-  const usable = [...read(builtins), ...of('tool')].map(({ definition, uses = [] }) => ({ definition, to: uses }))
-  for (const { definition, path } of cyclesOf(byName(usable)))
-    say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
-  const including = of('prompt').map(({ definition, includes = [] }) => ({ definition, to: includes }))
-  for (const { definition, path } of cyclesOf(byName(including)))
-    say('BAD_OPTION', definition, `includes itself: ${path.join(' → ')}`)
-  return [...mistakes, ...checkClashes(definitions, builtins)]
+type Kind = Definition['kind']
+type Told = Pick<Mistake, 'code' | 'text'>
+
+/** Every name that a definition may mention. */
+interface Names {
+  readonly prompts: ReadonlySet<string>
+  readonly models: ReadonlySet<string>
+  /** Of the app's own tools, and of the built-in ones. */
+  readonly tools: ReadonlySet<string>
+  /** What a prompt may name as a tool. */
+  readonly nameable: readonly string[]
+  readonly called: KnownDefinitions
+  /** `"name"; there are: …`, or what the definition of that name looks like instead. */
+  missing(kind: Kind, name: string, others: Iterable<string>): string
 }
 
-function byName(nodes: readonly Link[]): ReadonlyMap<string, Link> {
-  return new Map(nodes.map((node) => [node.definition.name, node]))
+export function checkMentions(given: MentionChecks): readonly Mistake[] {
+  const { definitions, builtins } = given
+  const names = namesIn(given)
+  const all = definitions.map(read)
+  const tools = all.filter(({ definition }) => definition.kind === 'tool')
+  const prompts = all.filter(({ definition }) => definition.kind === 'prompt')
+  return [
+    ...kinds.flatMap(([kind, check]) =>
+      all
+        .filter(({ definition }) => definition.kind === kind)
+        .flatMap((mentions) => check(mentions, names).map((told) => toMistake(told, mentions.definition))),
+    ),
+    // The app's own tools last: they replace built-in ones of the same name.
+    ...cyclesOf([...builtins.map(read), ...tools].map(({ definition, uses = [] }) => ({ definition, to: uses }))).map(
+      ({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `uses itself: ${path}` }, definition),
+    ),
+    ...cyclesOf(prompts.map(({ definition, includes = [] }) => ({ definition, to: includes }))).map(
+      ({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `includes itself: ${path}` }, definition),
+    ),
+    ...checkClashes(definitions, builtins),
+  ]
 }
 
-function listed(known: Iterable<string>): string {
-  return [...new Set(known)].join(', ') || 'none'
+function toMistake({ code, text }: Told, definition: Definition): Mistake {
+  return { code, definition, text: `${definition.kind} "${definition.name}" ${text}` }
+}
+
+function read(definition: Definition): Mentions {
+  const fields =
+    definition.kind === 'prompt' ? { ...definition, agents: definition.tools, includes: definition.prompt } : definition
+  return { ...readable.parse(fields), definition }
+}
+
+function namesIn({ definitions, builtins, claimed, lookalikes }: MentionChecks): Names {
+  const namesOf = (kind: Kind): readonly string[] =>
+    [...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name)
+  const tools = new Set([...namesOf('tool'), ...builtins.map(({ name }) => name)])
+  const nameable = [...tools, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
+  return {
+    prompts: new Set(namesOf('prompt')),
+    models: new Set(namesOf('model')),
+    tools,
+    nameable,
+    called: {
+      definitions,
+      tools: nameable,
+      claimed: new Set(claimed.filter(({ kind }) => kind === 'agent' || kind === 'prompt').map(({ name }) => name)),
+      meant: new Map(lookalikes.map(({ name, says }) => [name, says])),
+    },
+    missing(kind, name, others) {
+      const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
+      return `"${name}"; ${meant?.says ?? `there are: ${listed(others)}`}`
+    },
+  }
+}
+
+/** In the order in which their mistakes are reported. */
+const kinds: readonly (readonly [Kind, (mentions: Mentions, names: Names) => readonly Told[]])[] = [
+  ['agent', ofAgent],
+  ['prompt', ofPrompt],
+  ['model', ofModel],
+  ['tool', ofTool],
+]
+
+function ofAgent({ sideA, sideB }: Mentions, { prompts, missing }: Names): readonly Told[] {
+  return [sideA, sideB]
+    .flatMap((side) => (side && !prompts.has(side.prompt) ? [side.prompt] : []))
+    .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `names the prompt ${missing('prompt', name, prompts)}` }))
+}
+
+function ofPrompt(mentions: Mentions, { prompts, models, called, missing }: Names): readonly Told[] {
+  const { model, tools = [], agents = [], toolChoice, includes = [] } = mentions
+  const told: Told[] = includes
+    .filter((name) => !prompts.has(name))
+    .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `includes the prompt ${missing('prompt', name, prompts)}` }))
+  if (model !== undefined && !models.has(model))
+    told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}` })
+  told.push(...checkCalled({ named: tools, relations: agents }, called))
+  const callable = [...tools, ...agents.map(({ name }) => name)]
+  if (toolChoice && !callable.includes(toolChoice.tool)) {
+    const text = `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`
+    told.push({ code: 'UNKNOWN_TOOL', text })
+  }
+  return told
+}
+
+function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): readonly Told[] {
+  return fallback
+    .filter((name) => !models.has(name))
+    .map((name) => ({ code: 'UNKNOWN_MODEL', text: `falls back to ${missing('model', name, models)}` }))
+}
+
+function ofTool({ uses = [] }: Mentions, { tools, nameable, missing }: Names): readonly Told[] {
+  return uses
+    .filter((name) => !tools.has(name))
+    .map((name) => ({ code: 'UNKNOWN_TOOL', text: `uses the tool ${missing('tool', name, nameable)}` }))
+}
+
+// ── cycles ──
+
+interface Link {
+  readonly definition: Definition
+  /** Names of the definitions that it leads to. */
+  readonly to: readonly string[]
+}
+
+interface Cycle {
+  readonly definition: Definition
+  /** `a → b → a` */
+  readonly path: string
+}
+
+/** One for each way back. A definition that only leads to a cycle is not part of it. */
+function cyclesOf(links: readonly Link[]): readonly Cycle[] {
+  const nodes = new Map(links.map((link) => [link.definition.name, link]))
+  const cycles: Cycle[] = []
+  const done = new Set<string>()
+  const visit = ({ definition, to }: Link, trail: readonly string[]): void => {
+    const path = [...trail, definition.name]
+    for (const name of to) {
+      const next = nodes.get(name)
+      const from = path.indexOf(name)
+      if (next && from !== -1)
+        cycles.push({ definition: next.definition, path: [...path.slice(from), name].join(' → ') })
+      else if (next && !done.has(name)) visit(next, path)
+    }
+    done.add(definition.name)
+  }
+  for (const node of nodes.values()) if (!done.has(node.definition.name)) visit(node, [])
+  return cycles
 }

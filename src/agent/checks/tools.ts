@@ -1,11 +1,11 @@
 /**
- * Fields of a tool that must be there together, or must not (D3, D4). Each field alone has been checked by then.
+ * Checks that need more than one field of a tool: fields that require or exclude one another (D3, D4), side effects
+ * with the tools that it uses, and the use of the idempotency key (T10). Each field alone was checked by `checkForm`.
  */
 import type { ToolDefinition } from '../define.js'
-import { effectOf, isComplete } from '../effect.js'
-import { kindOf, tagOf } from '../tool-kind.js'
+import { effectOf, isComplete, kindOf, tagOf } from '../effect.js'
 
-/** Mistakes that a tool shows by itself. */
+/** Mistakes that show without any other definition. */
 export function checkShape(tool: ToolDefinition): readonly string[] {
   const { execute, onToolCalled, eventSchema } = tool
   if (execute === undefined && onToolCalled === undefined)
@@ -28,17 +28,17 @@ export function checkShape(tool: ToolDefinition): readonly string[] {
       '`onResponseReceived` is for tools that someone answers (`onToolCalled`, or `execute: false`)',
     ],
     [
-      answered && wanted(tool.cache),
+      answered && isSet(tool.cache),
       '`cache` is for tools with `execute`: what a person or the caller answers is not kept',
     ],
     [answered && tool.retry !== undefined, '`retry` is for tools with `execute`: nobody is asked twice'],
     [
-      kind === 'manual' && wanted(tool.needsApproval),
+      kind === 'manual' && isSet(tool.needsApproval),
       '`needsApproval` has no meaning with `execute: false`: whoever answers decides',
     ],
     ...approvalFields.map(
       (field) =>
-        [!wanted(tool.needsApproval) && tool[field] !== undefined, `\`${field}\` needs \`needsApproval\``] as const,
+        [!isSet(tool.needsApproval) && tool[field] !== undefined, `\`${field}\` needs \`needsApproval\``] as const,
     ),
   ]
   return says.flatMap(([wrong, text]) => (wrong ? [text] : []))
@@ -46,25 +46,55 @@ export function checkShape(tool: ToolDefinition): readonly string[] {
 
 const approvalFields = ['approvalPrompt', 'approvalDefaults', 'approvalDeadline'] as const
 
-function wanted(field: unknown): boolean {
+function isSet(field: unknown): boolean {
   return field !== undefined && field !== false
 }
 
-/** Words about a side effect, where there is none. Of a tool that uses one that is missing or wrong nobody can say. */
+/** Fields that describe a side effect of a tool that has none. Not decidable while a tool that it uses is missing. */
 export function checkEffect(
   tool: ToolDefinition,
   app: { readonly tools: ReadonlyMap<string, ToolDefinition> },
 ): readonly string[] {
   if (effectOf(tool, app).sideEffect || !isComplete(tool, app)) return []
   const { commutes, idempotent, probe, onUnknown, revert } = tool
-  const words = {
+  const fields = {
     commutes: commutes === true,
     'idempotent: false': idempotent === false,
     probe: probe !== undefined,
     onUnknown: onUnknown !== undefined,
     revert: revert !== undefined,
   }
-  return Object.entries(words).flatMap(([word, said]) =>
-    said ? [`\`${word}\` speaks of a side effect: say \`sideEffect: true\`, or leave it out`] : [],
+  return Object.entries(fields).flatMap(([field, isGiven]) =>
+    isGiven ? [`\`${field}\` speaks of a side effect: say \`sideEffect: true\`, or leave it out`] : [],
   )
+}
+
+// ── idempotency key ──
+
+/**
+ * T10: true for a side effect whose repetition cannot be recognised: the body never uses its idempotency key, and there
+ * is no probe. It is read off the source of the body and errs on the side of silence.
+ */
+export function ignoresKey(tool: ToolDefinition): boolean {
+  const { execute, onToolCalled, sideEffect, idempotent, probe, uses = [] } = tool
+  const body = execute === undefined ? onToolCalled : execute
+  if (!sideEffect || idempotent || probe || uses.length > 0 || typeof body !== 'function') return false
+  const text = Function.prototype.toString.call(body)
+  if (/idempotencyKey|\[native code\]|\barguments\b/.test(text)) return false
+  return !passesState(text)
+}
+
+/** The first parameter: of `async *name(state, args)`, `(state) =>`, `state =>`, `({ files }) =>`, `(...all) =>`. */
+const firstParameter =
+  /^(?:(?:async|function|\*|\[[^\]]*\]|[\w$]+)\s*)*?(?:\(\s*(\{[^}]*\}|\.\.\.|[\w$]+)|([\w$]+)\s*=>)/
+
+/** The body may pass its whole state to another function, which may use the key. */
+function passesState(text: string): boolean {
+  const found = firstParameter.exec(text)
+  const state = found?.[1] ?? found?.[2]
+  if (!found || state === undefined) return false
+  if (state.startsWith('{')) return state.includes('...')
+  if (state === '...') return true
+  const rest = text.slice(found[0].length)
+  return new RegExp(`(?<![\\w$.])${state.replaceAll('$', '\\$')}(?![\\w$]|\\s*\\??\\.)`).test(rest)
 }

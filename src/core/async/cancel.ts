@@ -1,15 +1,15 @@
 /**
- * A cancel: an abort that costs nothing until someone needs an AbortSignal. Making an AbortController takes longer than
- * many a tool call, and most bodies never look at their signal; Skein's own code listens with `onAbort`.
+ * A cancel: an abort whose AbortSignal is created on first use. Creating an AbortController takes longer than many tool
+ * calls, and most bodies never read their signal; Skein's own code listens with `onAbort`.
  */
 
 export interface Cancel {
   readonly signal: AbortSignal
-  /** Set when it was aborted. */
+  /** Set once aborted. */
   readonly reason: Error | undefined
   abort(reason: Error): void
-  /** Told once, at once if it was aborted already. Returns what stops it. */
-  onAbort(heard: (reason: Error) => void): () => void
+  /** Calls the listener once, immediately if already aborted. Returns a function that removes it. */
+  onAbort(listener: (reason: Error) => void): () => void
 }
 
 export function createCancel(): Cancel {
@@ -39,16 +39,16 @@ class LazyCancel implements Cancel {
     this.#controller?.abort(reason)
     const listeners = this.#listeners
     this.#listeners = undefined
-    if (listeners) for (const heard of listeners) heard(reason)
+    if (listeners) for (const listener of listeners) listener(reason)
   }
 
-  onAbort(heard: (reason: Error) => void): () => void {
+  onAbort(listener: (reason: Error) => void): () => void {
     if (this.#reason) {
-      heard(this.#reason)
+      listener(this.#reason)
       return () => undefined
     }
     this.#listeners ??= new Set()
-    this.#listeners.add(heard)
-    return () => this.#listeners?.delete(heard)
+    this.#listeners.add(listener)
+    return () => this.#listeners?.delete(listener)
   }
 }

@@ -1,7 +1,7 @@
-/** At most so many at once; the others come in order when one is through. Owns the line. */
+/** Runs at most `atOnce` tasks at a time; the others wait in order. */
 export class Semaphore {
   #free: number
-  readonly #line: (() => void)[] = []
+  readonly #waiting: (() => void)[] = []
 
   constructor(atOnce: number) {
     this.#free = atOnce
@@ -9,11 +9,11 @@ export class Semaphore {
 
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => void this.#line.push(resolve))
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve))
     try {
       return await work()
     } finally {
-      const next = this.#line.shift()
+      const next = this.#waiting.shift()
       if (next) next()
       else this.#free++
     }

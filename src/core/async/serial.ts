@@ -1,6 +1,5 @@
 /**
- * Work that is done one after another per key, and at once when nothing is before it. Keeps nothing of a key that is
- * idle.
+ * Runs tasks of the same key one after another, and immediately if none is pending. Holds nothing for an idle key.
  */
 export class SerialQueues {
   readonly #last = new Map<string, Promise<unknown>>()
@@ -17,7 +16,7 @@ export class SerialQueues {
     return result
   }
 
-  /** Resolves when what was begun for the key has ended. */
+  /** Resolves when the last task of the key so far has ended. */
   async after(key: string): Promise<void> {
     await this.#last.get(key)
   }

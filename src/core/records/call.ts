@@ -1,5 +1,5 @@
 /**
- * Records about calls: how a call is asked for, what becomes of it on its way, and the outcome that counts.
+ * Records about calls: how a call is requested, what happens to it on its way, and the outcome that takes effect.
  */
 import type { Changes, Reads } from './change.js'
 import type { Outcome } from '../effect.js'
@@ -32,25 +32,25 @@ export type StopReason =
 
 export type HoldReason = 'approval' | 'person' | 'variables' | 'children'
 
-/** What the tool's definition says about running it often; decided in call order (T5–T7). */
+/** Cache, limit and circuit breaker of the tool; decided in call order (T5–T7). */
 export interface CallPolicy {
-  /** Equal keys in one run are equal calls. */
+  /** Calls with equal keys in one run are equal. */
   readonly cacheKey?: string
   readonly cacheTtlMs?: number
-  /** Successes in one run. */
+  /** Successful executions in one run. */
   readonly maxExecutions?: number
-  /** Failed calls in a row after which it is not run any more in this run. */
+  /** Failed calls in a row after which the tool is refused for the rest of the run. */
   readonly breaker?: number
 }
 
-/** What a call waits for, and what whoever decides is shown. */
+/** Why a call is held, and what the approver is shown. */
 export interface Hold {
   readonly why: HoldReason
-  /** Variables that have no value. */
+  /** Variables without a value. */
   readonly missing?: readonly string[]
   readonly prompt?: string
   readonly defaults?: Json
-  /** How long it waits, and what is decided then. */
+  /** How long it waits, and the decision after that. */
   readonly deadlineMs?: number
   readonly atDeadline?: 'approve' | 'reject'
 }
@@ -60,7 +60,7 @@ export interface RecordedCall {
   readonly args: Json
   /** The call cannot run (unknown tool, bad args): this is its result. */
   readonly refused?: Failure
-  /** Nothing is to be run: its args are its result (`response`). */
+  /** Nothing is run: its args are its result (`response`). */
   readonly answered?: Json
   /**
    * The tool said `sideEffect: true`: it runs only when its intent is durable, alone and after the calls before it,
@@ -68,27 +68,27 @@ export interface RecordedCall {
    */
   readonly sideEffect?: true
   readonly commutes?: true
-  /** Doing it twice is doing it once. */
+  /** A repetition with the same key has no further effect. */
   readonly idempotent?: true
-  /** Of one with a side effect: how long its body may take, all tries together. */
+  /** With a side effect: how long its body may take, all attempts together. */
   readonly limitMs?: number
-  /** The tool said `sideEffect: false`: it may run before its turn, and once more when what it read was changed. */
+  /** The tool said `sideEffect: false`: it may run before its turn, and again if what it read has changed. */
   readonly ahead?: true
-  /** It reads a context without waiting, so it starts at its turn. */
+  /** It reads a context synchronously, so it starts at its turn. */
   readonly inTurn?: true
   readonly policy?: CallPolicy
   /** Variables that must have a value before it runs. */
   readonly needs?: readonly string[]
-  /** It waits for someone from the beginning. */
+  /** It is held from the start. */
   readonly hold?: Hold
   readonly child?: ChildCall
-  /** Nothing is run: it is answered out of the thread's own state, at its turn. */
+  /** Nothing is run: it is answered from the state of the thread, at its turn. */
   readonly asks?: 'children'
-  /** It was refused, and its child waits for values. */
+  /** It was refused because its child waits for variables. */
   readonly deferred?: Deferred
-  /** The agent that has the thread when the calls of this step are answered. */
+  /** The agent that takes over the thread when the calls of this step are answered. */
   readonly handoff?: string
-  /** What its success means for the turn. */
+  /** The role of its success in the session. */
   readonly session?: SessionRole
 }
 
@@ -99,7 +99,7 @@ export interface CallBegan {
   readonly index: number
 }
 
-/** The intent is taken back: the host has stopped, and the body had not started. */
+/** The intent is withdrawn: the host stopped before the body started. */
 export interface CallUnbegun {
   readonly type: 'call.unbegun'
   readonly step: number
@@ -107,8 +107,8 @@ export interface CallUnbegun {
 }
 
 /**
- * A call that was under way when its host died is tried again: how many hosts have had it to no end. One less than it
- * was: a host leaves it in good order, so that its try does not count.
+ * A call that was running when its host died is run again: `tries` counts the hosts that did not finish it. A host that
+ * stops in good order decreases it again, so that its try does not count.
  */
 export interface CallTried {
   readonly type: 'call.tried'
@@ -117,31 +117,31 @@ export interface CallTried {
   readonly tries: number
 }
 
-/** What a call says besides its outcome; it counts when the call is settled. */
+/** The outcome of a call with everything that takes effect when the call is settled. */
 export interface Landed {
   readonly outcome: Outcome
-  /** It saw or changed its thread, or has a policy: it counts only when `call.settled` says so. */
+  /** It read or changed its thread, or has a policy: it takes effect only with `call.settled`. */
   readonly provisional?: true
-  /** Of the second run, after the first was found stale. */
+  /** The second run, after the first was stale. */
   readonly again?: true
-  /** What the model reads of it, where the tool says. */
+  /** The text that the model reads, if the tool provides one (`toModelOutput`). */
   readonly text?: string
-  /** What the model reads below it. */
+  /** A note that the model reads below it. */
   readonly note?: string
-  /** What the model is shown with it. */
+  /** Images and documents that the model is shown with it. */
   readonly media?: readonly Media[]
   readonly reads?: Reads
   readonly changes?: Changes
-  /** What the thread's files may hold; fixed when the call returned. */
+  /** The quota of the thread's files at the time the call returned. */
   readonly quotaBytes?: number
-  /** How many files, links and directories; absent: as many as there are. */
+  /** The quota of files, links and directories; absent: unlimited. */
   readonly quotaNames?: number
-  /** Calls to be made after those of this step. */
+  /** Calls that are queued after those of this step. */
   readonly queued?: readonly RecordedCall[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
-  /** Files that go with the turn's answer. */
+  /** Files that are attached to the answer of the turn. */
   readonly attached?: readonly string[]
-  /** What it says to the parent of its thread. */
+  /** Messages to the parent of the thread. */
   readonly told?: readonly OutgoingMessage[]
   /** All events of a generator. */
   readonly preliminaries?: readonly Json[]
@@ -156,8 +156,8 @@ export interface CallReturned extends Landed {
 }
 
 /**
- * Its turn came: all calls before it are settled. `kept`: its outcome and changes count. `stale`: what it read has
- * changed since, it runs again. Anything else: `outcome` stands in place of what it gave, or would have given.
+ * Its turn came: all calls before it are settled. `kept`: its outcome and changes take effect. `stale`: what it read
+ * has changed since, so it runs again. Any other verdict: `outcome` replaces its own.
  */
 export interface CallSettled {
   readonly type: 'call.settled'
@@ -168,7 +168,7 @@ export interface CallSettled {
   readonly text?: string
 }
 
-/** The call waits for someone; it holds no worker and no model. */
+/** The call waits for a decision, variables or children; it occupies neither a worker nor a model. */
 export interface CallHeld {
   readonly type: 'call.held'
   readonly step: number
@@ -178,36 +178,33 @@ export interface CallHeld {
   readonly prompt?: string
 }
 
-/** The variables that the call waited for have values: it goes on. */
+/** The variables that the call waited for have values: it continues. */
 export interface CallFreed {
   readonly type: 'call.freed'
   readonly step: number
   readonly index: number
 }
 
-/**
- * Its body has come to a point where it needs its turn, which can only come when someone has decided about a call
- * before it.
- */
+/** The body waits for its turn, which can only come after an earlier call that is held. */
 export interface CallParked {
   readonly type: 'call.parked'
   readonly step: number
   readonly index: number
 }
 
-/** Someone (or the deadline) decided about a call that waited for approval. */
+/** A person, or the deadline, decided about a call that waited for approval. */
 export interface CallDecided {
   readonly type: 'call.decided'
   readonly step: number
   readonly index: number
   readonly decision: 'approve' | 'reject'
-  /** With other args: the call as it is made now. */
+  /** The approver changed the args: the call as it is made now. */
   readonly call?: RecordedCall
   readonly comment?: string
   readonly decidedBy?: string
 }
 
-/** Someone gave the output of a call that waited for a person; the tool makes its result of it. */
+/** A person answered a call; the tool turns the output into its result. */
 export interface CallAnswered {
   readonly type: 'call.answered'
   readonly step: number
@@ -216,13 +213,13 @@ export interface CallAnswered {
   readonly answeredBy?: string
 }
 
-/** A call that no model asked for; it is made when the calls of the step are done. */
+/** A call that no model requested; it is made after the calls of the step. */
 export interface CallQueued {
   readonly type: 'call.queued'
   readonly call: RecordedCall
   /** The turn that it joins or starts. */
   readonly run: string
-  /** It was scheduled by this id, and its time has come: the schedule is spent. */
+  /** The id of the schedule that it came from, which is removed. */
   readonly schedule?: string
 }
 
@@ -232,8 +229,8 @@ export interface CallsMade {
   readonly step: number
   readonly calls: readonly RecordedCall[]
   readonly stop?: StopReason
-  /** Whose calls they are, where there are two sides. */
+  /** The side whose calls they are, if there are two sides. */
   readonly side?: SideName
-  /** Children that begin by themselves: what is queued waits for the step after. */
+  /** Calls of immediate children: queued calls wait for the next step. */
   readonly immediate?: true
 }

@@ -1,28 +1,28 @@
 /**
- * What a call saw of its thread and what it changes there. A call works on a snapshot; both lists come back with its
- * outcome, and count when the call is settled, in call order (T3).
+ * The reads and changes of a call. A call works on a snapshot of its thread; both lists come back with its outcome and
+ * take effect when the call is settled, in call order (T3).
  *
- * CS1 A read names what was seen by a token; the same token at the call's turn means that nothing it saw has changed.
- * - Changes are operations in the order in which the body made them. Done again on a state in which all reads still
- *   hold, they give what the body would have given there.
+ * CS1 A read has a token of what was read; the same token at the call's turn means that nothing it read has changed.
+ * - Changes are operations in the order of the body. Applied to a state in which all reads still hold, they give what
+ *   the body would have produced there.
  * - Contents are named by hash, and their bytes are stored before a record names them.
  */
 import type { Json } from '../json.js'
 import type { ScheduleChange } from './schedule.js'
 
-/** How closely a path was looked at; `observe` in tree.ts gives the token of each. */
+/** What a read of a path depends on; `observe` in tree.ts gives the token of each. */
 export type Look =
-  /** What stands there: nothing, a directory, a file, a link and where it leads. */
+  /** The kind of node: nothing, a directory, a file, or a link and its target. */
   | 'kind'
-  /** Whether a file may be put there: nothing or a file, a directory, a link. Blind writes ask no more than this. */
+  /** Whether a file may be written there: nothing or a file, a directory, a link. Blind writes depend on no more. */
   | 'slot'
-  /** Whether it can be made a directory: nothing or a directory, something else. */
+  /** Whether a directory can be created there: nothing or a directory, something else. */
   | 'room'
-  /** All of the node itself: content, mode, time; of a directory its mode and time. */
+  /** The node itself: content, mode and time; of a directory mode and time. */
   | 'node'
   /** Names and kinds in a directory. */
   | 'list'
-  /** Everything below, by content. */
+  /** Everything below the path, by content. */
   | 'deep'
 
 export interface FileRead {
@@ -32,13 +32,13 @@ export interface FileRead {
 }
 
 export type FileChange =
-  /** Without a mode an existing file keeps its own. */
+  /** Without a mode an existing file keeps its mode. */
   | { readonly op: 'file'; readonly path: string; readonly hash: string; readonly size: number; readonly mode?: number }
-  /** Nothing happens where a directory is. */
+  /** No change if it is a directory already. */
   | { readonly op: 'dir'; readonly path: string; readonly mode?: number }
   | { readonly op: 'link'; readonly path: string; readonly target: string }
   | { readonly op: 'mode'; readonly path: string; readonly mode: number }
-  /** With everything below; nothing happens where nothing is. */
+  /** Removes the node with everything below; no change if there is none. */
   | { readonly op: 'gone'; readonly path: string }
 
 /**
@@ -50,16 +50,16 @@ export interface ValueRead {
   readonly version: number
 }
 
-/** Before the keys of the thread's own key-value store. */
+/** The prefix of keys of the key-value store. */
 export const kvSpace = 'kv/'
 
-/** Its version grows with any change of that store: whoever has listed it has seen this. It has no value. */
+/** Its version grows with any change of that store, so that a listing depends on it. It has no value. */
 export const kvKey = 'kv'
 
 /** The name of the context that all tools share; no tool has it. */
 export const sharedName = 'shared'
 
-/** Where the context of a tool, or the shared one, is among the values. */
+/** The key of the context of a tool, or of the shared one. */
 export function contextKey(name: string): string {
   return name === sharedName ? sharedName : `context/${name}`
 }

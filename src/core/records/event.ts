@@ -1,9 +1,9 @@
 /**
- * Events: news for watchers. Durable ones mirror records and carry their sequence; deltas are ephemeral.
+ * Events for watchers. Durable events mirror records and carry their sequence; deltas are ephemeral.
  *
  * - Losing an event never changes a result: everything durable can be read again from the journal.
- * EV2 A delta names the attempt and the offset of its text. Text of an older attempt is void: a watcher
- *     is told with `stream.reset`.
+ * EV2 A delta has the attempt and the offset of its text. The text of an older attempt is void, which `stream.reset`
+ *     announces.
  */
 import type { Changes } from './change.js'
 import type { Outcome } from '../effect.js'
@@ -12,18 +12,18 @@ import type { Media } from '../media.js'
 import type { SideName } from './message.js'
 import type { Fact, ModelReplied } from './record.js'
 
-interface Place {
+interface EventOrigin {
   /** The thread's journal sequence. Order is promised per thread. */
   readonly seq: number
   readonly thread: string
   /** Ids from the root down to the thread. */
   readonly path: readonly string[]
   readonly at: number
-  /** Opaque: pass it as `from` to go on after this event. */
+  /** Opaque: pass it as `from` to continue after this event. */
   readonly cursor: string
 }
 
-export type DurableEvent = Place &
+export type DurableEvent = EventOrigin &
   (
     | Exclude<Fact, { readonly type: 'call.returned' | 'model.replied' }>
     | (ModelReplied & { readonly callIds: readonly string[] })
@@ -31,8 +31,8 @@ export type DurableEvent = Place &
   )
 
 /**
- * A call has returned. `provisional`: it counts when `call.settled` with its step and index says so; `stale` there
- * means that it runs again.
+ * A call has returned. `provisional`: it takes effect when `call.settled` with its step and index says so; `stale`
+ * there means that it runs again.
  */
 export interface ToolResult {
   readonly type: 'tool.result'
@@ -41,11 +41,11 @@ export interface ToolResult {
   readonly call: string
   readonly tool: string
   readonly outcome: Outcome
-  /** What the model reads of it, where that is something else. */
+  /** The text that the model reads, if that differs from the outcome. */
   readonly text?: string
-  /** What it reads below it. */
+  /** A note that the model reads below it. */
   readonly note?: string
-  /** What it is shown with it. */
+  /** Images and documents that the model is shown with it. */
   readonly media?: readonly Media[]
   readonly provisional?: true
   readonly again?: true
@@ -53,42 +53,42 @@ export interface ToolResult {
   readonly preliminaries?: readonly Json[]
 }
 
-interface DeltaPlace {
+interface DeltaOrigin {
   readonly thread: string
   readonly path: readonly string[]
   readonly run: string
   readonly step: number
   readonly attempt: number
-  /** Of a model's words: who speaks, where there are two sides or a label. */
+  /** Deltas of a model: the side and its label, if there are any. */
   readonly side?: SideName
   readonly label?: string
 }
 
-/** Which call says it, and the how-manieth thing it says. */
-interface ToolPlace {
+interface ToolOrigin {
   readonly index: number
   readonly call: string
   readonly tool: string
+  /** Counts the events of the call. */
   readonly number: number
 }
 
-export type DeltaEvent = DeltaPlace &
+export type DeltaEvent = DeltaOrigin &
   (
     | { readonly type: 'text.delta'; readonly offset: number; readonly text: string }
     | { readonly type: 'reasoning.delta'; readonly offset: number; readonly text: string }
     | { readonly type: 'call.delta'; readonly index: number; readonly tool: string; readonly text: string }
-    | (ToolPlace & { readonly type: 'tool.progress' | 'tool.preliminary'; readonly event: Json })
-    | (ToolPlace & { readonly type: 'tool.log'; readonly text: string })
-    /** What was streamed of this step is void; `text` is what stands in its place. */
+    | (ToolOrigin & { readonly type: 'tool.progress' | 'tool.preliminary'; readonly event: Json })
+    | (ToolOrigin & { readonly type: 'tool.log'; readonly text: string })
+    /** The deltas of this step are void; `text` replaces them. */
     | { readonly type: 'stream.reset'; readonly text: string }
     /**
-     * The call waits in line, because the provider has limited the model: nobody goes before `until`. Place 1 is
-     * next; 0: the wait is over.
+     * The model call waits for a rate limit: no call goes before `until`. `place` is the position in the queue: 1 is
+     * next, 0 means that the wait is over.
      */
     | { readonly type: 'model.waiting'; readonly model: string; readonly place: number; readonly until: number }
   )
 
-/** What was seen before the cursor is of a tree that is gone; everything of the one that has its id now follows. */
+/** The cursor belongs to a tree that was deleted; all events of the tree that has its id now follow. */
 export interface TreeReset {
   readonly type: 'tree.reset'
   /** The thread, or the root of the tree, that is followed. */

@@ -1,8 +1,8 @@
 /**
- * What a thread and its model say to each other, as the transcript keeps it.
+ * The messages of a transcript.
  *
- * M1  A call has Skein's own id, `call_<step>_<index>`, unique in its thread. A provider's id is never
- *     used: models repeat them.
+ * M1  A call has Skein's own id, `call_<step>_<index>`, unique in its thread. Ids of providers are not used: models
+ *     repeat them.
  * M2  Every call in the transcript is followed by exactly one tool message with its id, in call order.
  */
 import type { Failure } from '../failure.js'
@@ -10,7 +10,7 @@ import type { Json } from '../json.js'
 import type { ProviderParts } from './provider-parts.js'
 import type { Media } from '../media.js'
 
-/** One of the two that speak in a thread of a `dual_ai` agent. */
+/** A side of a `dual_ai` agent. */
 export type SideName = 'a' | 'b'
 
 export type Role = 'user' | 'assistant' | 'tool' | 'system'
@@ -18,7 +18,7 @@ export type Role = 'user' | 'assistant' | 'tool' | 'system'
 export interface Call {
   readonly id: string
   readonly tool: string
-  /** Validated args; where validation failed, what the model sent. */
+  /** Validated args; if validation failed, what the model sent. */
   readonly args: Json
 }
 
@@ -28,19 +28,19 @@ export interface Message {
   readonly text: string
   readonly at: number
   readonly reasoning?: string
-  /** What the model that said it wants to hear again. */
+  /** Provider data that is sent back to the model that replied. */
   readonly kept?: ProviderParts
-  /** Of an assistant message: what it asks to be done. */
+  /** Assistant message: the calls that it requests. */
   readonly calls?: readonly Call[]
-  /** Of a tool message: the call it answers, and how that went. */
+  /** Tool message: the id of the call that it answers, its tool, and its failure. */
   readonly call?: string
   readonly tool?: string
   readonly failed?: Failure
   /** The result of an equal call of the same run. */
   readonly fromCache?: true
-  /** Of a thread with two sides: whose words, call or result it is. Without: it came from outside. */
+  /** Thread with two sides: the side whose text, call or result it is. Absent: it came from outside. */
   readonly side?: SideName
-  /** What people call the side that said it. */
+  /** The label of that side. */
   readonly label?: string
   /** Only this side reads it. */
   readonly to?: SideName
@@ -48,11 +48,11 @@ export interface Message {
   readonly attachments?: readonly string[]
   /** Images and documents that a model is shown with it. */
   readonly media?: readonly Media[]
-  /** The model sees it, lists hide it. */
+  /** The model reads it; lists hide it. */
   readonly silent?: boolean
 }
 
-/** As lists and streams give it: what only its model understands is left out. */
+/** The message for lists and streams: without provider data. */
 export function shown(message: Message): Message {
   if (!message.kept) return message
   const { kept: _, ...rest } = message
@@ -63,18 +63,18 @@ export function callId(step: number, index: number): string {
   return `call_${step}_${index}`
 }
 
-/** The step and index of a call's id, or undefined when it is none. */
+/** The step and index of a call id; undefined if it is no call id. */
 export function parseCallId(id: string): { readonly step: number; readonly index: number } | undefined {
   const [, step, index] = /^call_(\d+)_(\d+)$/.exec(id) ?? []
   return step === undefined || index === undefined ? undefined : { step: Number(step), index: Number(index) }
 }
 
-/** What the model reads of a tool's value: text as it is, anything else as JSON. */
+/** The text of a tool's value for the model: a string as it is, anything else as JSON. */
 export function resultText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** What the model reads of a failed call: the code first, so that it can tell kinds of failure apart. */
+/** The text of a failed call for the model: the code first, so that kinds of failure can be told apart. */
 export function failureText(failed: Failure): string {
   return `Error ${failed.code}: ${failed.message}`
 }

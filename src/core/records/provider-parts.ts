@@ -1,10 +1,10 @@
 /**
- * What a provider wants to hear again of its model's reply, as it gave it: the order of thoughts, words and calls,
- * with the provider's own data on each (signatures, item ids, encrypted thoughts). Opaque: nothing in Skein reads it.
+ * Provider data of a reply that must be sent back with it: the order of reasoning, text and calls, with the provider's
+ * metadata of each (signatures, item ids, encrypted reasoning). Opaque: Skein does not interpret it.
  *
- * KP1 It is told again to the model that gave it, and to no other: `origin` says who that is.
- * - Texts are not held twice: a part says how long its piece of the reply's text or reasoning is.
- * - A part whose text was masked loses its data, which would no longer belong to it.
+ * KP1 It is sent back to the model that gave it, and to no other: `origin` is that model.
+ * - Texts are not stored twice: a part has the length of its piece of the reply's text or reasoning.
+ * - A part whose text was masked loses its metadata, which would no longer match.
  */
 import { longerThan, toJson } from '../json.js'
 import type { Json } from '../json.js'
@@ -18,25 +18,25 @@ export interface ProviderParts {
   readonly parts: readonly ProviderPart[]
 }
 
-/** Data of one reply in characters; more than any provider was seen to give, and no load for a journal. */
+/** Characters of JSON per reply: more than any known provider gives, and little for a journal. */
 const mostKept = 1_000_000
 
-/** Undefined where the provider would not miss it. */
+/** Undefined if the provider does not need it, or it is too large. */
 export function toProviderParts(origin: string, parts: readonly ProviderPart[]): ProviderParts | undefined {
   if (!parts.some(({ type, meta }) => type === 'reasoning' || meta !== undefined)) return undefined
   const plain = parts.filter((part) => part.type === 'call' || part.length > 0 || part.meta !== undefined)
   return longerThan(toJson(plain), mostKept) ? undefined : { origin, parts: plain }
 }
 
-interface Said {
+interface ReplyTexts {
   readonly text: string
   readonly reasoning?: string
 }
 
-/** The piece of text of each part; undefined when the texts are not those that the parts were made of. */
+/** The text of each part; undefined if the texts are not those that the parts were made of. */
 export function piecesOfParts(
   parts: readonly ProviderPart[],
-  { text, reasoning = '' }: Said,
+  { text, reasoning = '' }: ReplyTexts,
 ): readonly string[] | undefined {
   const read = { text: 0, reasoning: 0 }
   const all = { text, reasoning }
@@ -50,10 +50,10 @@ export function piecesOfParts(
 }
 
 interface Masking {
-  readonly before: Said
-  readonly after: Said
+  readonly before: ReplyTexts
+  readonly after: ReplyTexts
   mask(text: string): string
-  /** A call as it was, without a mask in it. */
+  /** Whether a call has nothing masked. */
   same(index: number): boolean
   clean(meta: Json): boolean
 }
@@ -62,19 +62,19 @@ export function maskProviderParts(
   { origin, parts }: ProviderParts,
   { before, after, mask, same, clean }: Masking,
 ): ProviderParts | undefined {
-  const given = piecesOfParts(parts, before)
-  if (!given) return undefined
-  const pieces = given.map(mask)
+  const originals = piecesOfParts(parts, before)
+  if (!originals) return undefined
+  const pieces = originals.map(mask)
   const masked = parts.map((part, at): ProviderPart => {
-    const whole =
-      (part.type === 'call' ? same(part.index) : pieces[at] === given[at]) &&
+    const isUnchanged =
+      (part.type === 'call' ? same(part.index) : pieces[at] === originals[at]) &&
       (part.meta === undefined || clean(part.meta))
-    if (whole) return part
+    if (isUnchanged) return part
     return part.type === 'call'
       ? { type: 'call', index: part.index }
       : { type: part.type, length: pieces[at]?.length ?? 0 }
   })
-  // A secret that reaches over two parts is masked in neither: then the whole has another text than its parts.
+  // A secret across two parts is masked in neither of them, so that the parts do not match the masked text.
   return piecesOfParts(masked, after)?.every((piece, at) => piece === pieces[at])
     ? { origin, parts: masked }
     : undefined

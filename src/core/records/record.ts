@@ -2,15 +2,15 @@
  * Records: the durable facts of a thread, in the past tense. The journal is a list of them and the only
  * source of a thread's state.
  *
- * - A record holds everything the fold needs: what a definition decided (a refused call, a stop rule,
- *   a deadline) is written here, so a deploy cannot make a replay diverge.
+ * - A record holds everything that the fold needs: what a definition decided (a refused call, a stop rule,
+ *   a deadline) is written here, so that a new version of the app cannot make a replay diverge.
  * - `recordVersion` goes up when the meaning of an old record would change; `upcast` in
- *   src/runtime/journal.ts lifts older ones, newer ones are refused.
- * - `by` is the id of the command that caused the record; it is how a repeated command is known.
+ *   src/runtime/journal/journal.ts converts older records, newer ones are refused.
+ * - `by` is the id of the command that caused the record; a repeated command is recognised by it.
  */
 import type { Amounts } from '../budget.js'
 import type { Changes } from './change.js'
-import type { Env } from '../env.js'
+import type { Env, EnvChange } from '../env.js'
 import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
 import type { ProviderParts } from './provider-parts.js'
@@ -48,7 +48,6 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
-import type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
@@ -95,7 +94,6 @@ export type {
   VariablesProvided,
   ParentMessage as Word,
 } from './child.js'
-export type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 
 export const recordVersion = 3
 
@@ -206,6 +204,23 @@ export interface ModelReplied {
 export interface ThreadChanged {
   readonly type: 'thread.changed'
   readonly changes: Changes
+}
+
+/** Variables of the thread were set or removed, on it or on its parent: calls see that from the next step on. */
+export interface EnvChanged extends EnvChange {
+  readonly type: 'env.changed'
+}
+
+/** The agent or its prompt requires variables without a value: the model is called when they have one. */
+export interface TurnHeld {
+  readonly type: 'turn.held'
+  readonly run: string
+  readonly missing: readonly string[]
+}
+
+export interface TurnFreed {
+  readonly type: 'turn.freed'
+  readonly run: string
 }
 
 /**

@@ -1,9 +1,9 @@
 /**
- * Calls that are to be made later. A thread has them in one of its values, a list in the order of their time, so that
- * what a body sees of them is compared at its turn like every other value.
+ * Scheduled calls. They are a value of the thread, a list in the order of time, so that a read of them is validated
+ * like a read of any other value.
  *
- * - Times are absolute: a restart, a pause and a move to another host change nothing about them.
- * - An id is never used twice in its thread: removing one that is gone changes nothing.
+ * - Times are absolute: a restart, a pause and a move to another host do not change them.
+ * - An id is never reused in its thread: removing a schedule twice changes nothing.
  */
 import { SkeinError } from '../failure.js'
 import { isObject } from '../json.js'
@@ -13,13 +13,13 @@ export type Scheduled = {
   readonly id: string
   readonly tool: string
   readonly args: Json
-  /** Not before this instant. */
+  /** The earliest time of the call. */
   readonly at: number
 }
 
 export type ScheduleChange = ({ readonly op: 'add' } & Scheduled) | { readonly op: 'remove'; readonly id: string }
 
-/** The key of the value that holds them. */
+/** The key of the value that holds the list. */
 export const schedulesKey = 'schedules'
 
 /** When a scheduled call is made: after a delay, or at a time in milliseconds since 1970. One of both. */
@@ -50,7 +50,7 @@ export function schedulesIn(value: Json | undefined): readonly Scheduled[] {
   return Array.isArray(value) ? value.filter(isScheduled) : []
 }
 
-/** The earliest. */
+/** The schedule with the earliest time. */
 export function firstSchedule(value: Json | undefined): Scheduled | undefined {
   const first = Array.isArray(value) ? value[0] : undefined
   return first !== undefined && isScheduled(first) ? first : undefined
@@ -66,7 +66,7 @@ function isScheduled(value: Json): value is Scheduled {
   )
 }
 
-/** The list after the changes; undefined when none is left. */
+/** The list after the changes; undefined if it is empty. */
 export function applySchedules(value: Json | undefined, changes: readonly ScheduleChange[]): Scheduled[] | undefined {
   const list = [...schedulesIn(value)]
   for (const change of changes) {
@@ -74,7 +74,7 @@ export function applySchedules(value: Json | undefined, changes: readonly Schedu
     if (known >= 0) list.splice(known, 1)
     if (change.op === 'remove') continue
     const { id, tool, args, at } = change
-    // Of two for one instant, the one that was asked for first is first.
+    // Equal times stay in the order of their creation.
     const later = list.findIndex((other) => other.at > at)
     list.splice(later < 0 ? list.length : later, 0, { id, tool, args, at })
   }

@@ -1,20 +1,21 @@
 /**
- * Many byte patterns found in one pass over bytes, however they overlap (Aho and Corasick).
+ * Finds many byte patterns in one pass over bytes, overlapping or not (Aho–Corasick).
  *
- * AU1 A step costs the same whatever the patterns are: over a text, steps and falls together are linear in its length.
+ * AU1 The work is linear in the length of the text, whatever the patterns are.
  */
 
 export interface Automaton {
   next(state: number, byte: number): number
-  /** Of the longest pattern that ends in this state; 0: none does. */
+  /** For each state the length of the longest pattern that ends in it; 0: none. */
   readonly ending: Int32Array
-  /** How many of the last bytes are the start of some pattern. */
+  /** For each state how many of the last bytes are the start of a pattern. */
   readonly depth: Int32Array
 }
 
 export function createAutomaton(patterns: readonly Uint8Array[]): Automaton {
   const trie = createTrie(patterns)
   const { edges, root, depth, ending, parent, via } = trie
+  /** The failure links: the state of the longest proper suffix. */
   const fall = new Int32Array(depth.length)
   const next = (from: number, byte: number): number => {
     let state = from
@@ -25,7 +26,7 @@ export function createAutomaton(patterns: readonly Uint8Array[]): Automaton {
     }
     return root[byte] ?? 0
   }
-  // By depth: whatever a state falls back to is shallower, and known then.
+  // By depth: the failure link of a state leads to a shallower one, which is known by then.
   for (const state of byDepth(depth)) {
     const above = parent[state] ?? 0
     const to = above === 0 ? 0 : next(fall[above] ?? 0, via[state] ?? 0)
@@ -63,27 +64,27 @@ function createTrie(patterns: readonly Uint8Array[]) {
   return { edges, root, depth: depth.slice(0, count), parent, via, ending: ending.slice(0, count) }
 }
 
-/** From a state by a byte to a state: a table of numbers, since a Map of them takes ten times as long to fill. */
+/** Edges as an open-addressing hash table of numbers: filling a Map takes ten times as long. */
 function createEdges(most: number) {
   const size = 2 ** Math.ceil(Math.log2(most * 2 + 2))
   const keys = new Float64Array(size)
   const values = new Int32Array(size)
-  const place = (key: number): number => {
+  const slotOf = (key: number): number => {
     let at = (Math.imul(key, 0x9e3779b1) >>> 7) & (size - 1)
     while (values[at] !== 0 && keys[at] !== key) at = (at + 1) & (size - 1)
     return at
   }
   return {
-    get: (state: number, byte: number): number => values[place(state * 256 + byte)] ?? 0,
+    get: (state: number, byte: number): number => values[slotOf(state * 256 + byte)] ?? 0,
     set(state: number, byte: number, to: number): void {
-      const at = place(state * 256 + byte)
+      const at = slotOf(state * 256 + byte)
       keys[at] = state * 256 + byte
       values[at] = to
     },
   }
 }
 
-/** All states but the first. */
+/** All states but the root, by depth (counting sort). */
 function byDepth(depth: Int32Array): Int32Array {
   let most = 0
   for (const each of depth) most = Math.max(most, each)

@@ -1,14 +1,14 @@
 /**
- * Redaction by value: secrets are masked wherever they turn up, in any form that a body is likely to have given them.
+ * Redaction by value: secrets are masked wherever they occur, in every encoding that a tool is likely to produce.
  *
- * - Masked are the value itself and what says it under escapes (JSON, percent, entities, in any mixture), in hex,
- *   in base64 and as a list of bytes (secret-search.ts). Each line of a value is a value.
- * - Values that overlap are masked together: nothing of either is left.
- * - What holds no secret is given back as it is, without a copy.
- * RX4 Values under 8 characters are not masked: they would hit words that are no secrets. Loading refuses them.
- * RX5 Bytes are masked as text is. What a stream gives, piece by piece, is in the end what the whole text would have
- *     been; the start of a form is held back until it is known whether it is one.
- * - What an error of JSON.parse quotes is masked if a piece of it is of a value: it is cut wherever the parser stood.
+ * - Masked are the value itself and its escaped forms (JSON, percent, entities, in any mixture), hex, base64 and
+ *   lists of bytes (secret-search.ts). Each line of a value counts as a value.
+ * - Values that overlap are masked together, so that no part of either remains.
+ * - Input without a secret is returned as it is, without a copy.
+ * RX4 Values under 8 characters are not masked: they would match ordinary words. Loading an app refuses them.
+ * RX5 A stream gives the same output as the whole text would: the beginning of a possible match is withheld until it
+ *     is decided. Bytes are masked like text.
+ * - A quote in an error of JSON.parse is masked if any piece of a value is in it: the parser cuts it anywhere.
  */
 import { isObject } from '../json.js'
 import type { Json } from '../json.js'
@@ -18,13 +18,13 @@ import type { SecretSearch, Span } from './secret-search.js'
 export interface Redactor {
   text(text: string): string
   json(value: Json): Json
-  /** The same bytes where nothing is to be masked. */
+  /** The same array if there is nothing to mask. */
   bytes(bytes: Uint8Array): Uint8Array
   stream(): TextStream
   byteStream(): ByteStream
 }
 
-/** `end` gives what was held back. */
+/** `end` returns what was withheld. */
 export interface TextStream {
   push(piece: string): string
   end(): string
@@ -37,7 +37,7 @@ export interface ByteStream {
 
 export const mask = '[redacted]'
 
-/** Shorter ones cannot be masked (RX4). */
+/** RX4: shorter values are not masked. */
 export const shortestSecret = 8
 
 const encoder = new TextEncoder()
@@ -49,54 +49,57 @@ export function createRedactor(secrets: readonly string[]): Redactor | undefined
   if (values.length === 0) return undefined
   const search = createSearch(values.map((value) => encoder.encode(value)))
   const pieces = createPieces(values)
-  const text = (given: string): string => {
-    // Nothing that says a value is shorter than it.
-    if (given.length < shortestSecret) return given
-    const { spans } = search(encoder.encode(given), true)
-    return withoutQuotes(spans.length === 0 ? given : maskedText(given, spans), pieces)
+  const text = (input: string): string => {
+    // No form of a value is shorter than the value.
+    if (input.length < shortestSecret) return input
+    const { spans } = search(encoder.encode(input), true)
+    return maskQuotes(spans.length === 0 ? input : maskedText(input, spans), pieces)
   }
   const json = (value: Json): Json => {
     if (typeof value === 'string') return text(value)
-    // A secret of digits may come back as a number.
+    // A secret of digits may have become a number.
     if (typeof value === 'number') return text(String(value)) === String(value) ? value : mask
-    if (Array.isArray(value)) return saysSecret(value, search) ? mask : listed(value, json)
-    return isObject(value) ? fielded(value as { readonly [key: string]: Json }, { json, text }) : value
+    if (Array.isArray(value)) return isSecretBytes(value, search) ? mask : maskedItems(value, json)
+    return isObject(value) ? maskedFields(value as { readonly [key: string]: Json }, { json, text }) : value
   }
-  const bytes = (given: Uint8Array): Uint8Array => {
-    const { spans } = search(given, true)
-    return spans.length === 0 ? given : maskedBytes(given, spans)
+  const bytes = (input: Uint8Array): Uint8Array => {
+    const { spans } = search(input, true)
+    return spans.length === 0 ? input : maskedBytes(input, spans)
   }
   return { text, json, bytes, stream: () => createTextStream(search), byteStream: () => createByteStream(search) }
 }
 
-/** The value, and each line of it. What stands around the body of a key is no secret. */
+/** The value and each of its lines. The BEGIN and END lines of a PEM key are no secret. */
 function valuesOf(secret: string): readonly string[] {
   const lines = secret.split(/[\r\n]+|\\r\\n|\\n/).map((line) => line.trim())
   const body = lines.filter((line) => !/^-----.*-----$/.test(line))
   return [secret, secret.trim(), ...(lines.length > 1 ? [...body, body.join('\n')] : [])]
 }
 
-/** RX5. While much is held back it is not looked at again for every few bytes: over a stream the work stays linear. */
+/**
+ * RX5: a possible match is withheld until it is decided. While much is withheld, it is searched again only after a
+ * fraction of that much has arrived, so that the work over a stream stays linear.
+ */
 function createByteStream(search: SecretSearch): ByteStream {
-  let held: Uint8Array[] = []
-  let before = 0
-  let fresh = 0
+  let withheld: Uint8Array[] = []
+  let searched = 0
+  let unsearched = 0
   const take = (): Uint8Array => {
-    const bytes = joined(held)
-    held = []
-    before = 0
-    fresh = 0
+    const bytes = joined(withheld)
+    withheld = []
+    searched = 0
+    unsearched = 0
     return bytes
   }
   return {
     push(piece) {
-      held.push(piece)
-      fresh += piece.length
-      if (fresh < before / patience) return new Uint8Array()
+      withheld.push(piece)
+      unsearched += piece.length
+      if (unsearched < searched / patience) return new Uint8Array()
       const bytes = take()
       const { spans, safe } = search(bytes, false)
-      held.push(bytes.subarray(safe))
-      before = bytes.length - safe
+      withheld.push(bytes.subarray(safe))
+      searched = bytes.length - safe
       return maskedBytes(
         bytes.subarray(0, safe),
         spans.filter(([, end]) => end <= safe),
@@ -111,29 +114,29 @@ function createByteStream(search: SecretSearch): ByteStream {
 
 const patience = 16
 
-/** Half of a character is held back, too. */
+/** Like the byte stream; half of a surrogate pair is withheld, too. */
 function createTextStream(search: SecretSearch): TextStream {
-  const held: string[] = []
-  let before = 0
-  let fresh = 0
+  const withheld: string[] = []
+  let searched = 0
+  let unsearched = 0
   const take = (): string => {
-    const text = held.join('')
-    held.length = 0
-    before = 0
-    fresh = 0
+    const text = withheld.join('')
+    withheld.length = 0
+    searched = 0
+    unsearched = 0
     return text
   }
   return {
     push(piece) {
-      held.push(piece)
-      fresh += piece.length
-      if (fresh < before / patience) return ''
+      withheld.push(piece)
+      unsearched += piece.length
+      if (unsearched < searched / patience) return ''
       const text = take()
       const whole = /[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text
       const { spans, safe } = search(encoder.encode(whole), false)
       const [upTo = 0] = charsAt(whole, [safe])
-      held.push(text.slice(upTo))
-      before = text.length - upTo
+      withheld.push(text.slice(upTo))
+      searched = text.length - upTo
       return maskedText(
         whole.slice(0, upTo),
         spans.filter(([, end]) => end <= safe),
@@ -168,26 +171,26 @@ function maskedBytes(bytes: Uint8Array, spans: readonly Span[]): Uint8Array {
 
 function maskedText(text: string, spans: readonly Span[]): string {
   if (spans.length === 0) return text
-  const places = charsAt(text, united(spans).flat())
+  const bounds = charsAt(text, united(spans).flat())
   let clean = ''
   let done = 0
-  for (let at = 0; at < places.length; at += 2) {
-    clean += text.slice(done, places[at]) + mask
-    done = places[at + 1] ?? text.length
+  for (let at = 0; at < bounds.length; at += 2) {
+    clean += text.slice(done, bounds[at]) + mask
+    done = bounds[at + 1] ?? text.length
   }
   return clean + text.slice(done)
 }
 
-/** Where in a text these places of its UTF-8 are; they are sorted. One inside of a character is where that begins. */
-function charsAt(text: string, places: readonly number[]): readonly number[] {
+/** UTF-8 offsets, sorted, as indices of the text. An offset within a character becomes the start of it. */
+function charsAt(text: string, offsets: readonly number[]): readonly number[] {
   const found: number[] = []
   let byte = 0
   let char = 0
-  for (const place of places) {
+  for (const offset of offsets) {
     while (char < text.length) {
       const code = text.codePointAt(char) ?? 0
-      const size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
-      if (byte + size > place) break
+      const size = utf8Size(code)
+      if (byte + size > offset) break
       byte += size
       char += code < 0x10000 ? 1 : 2
     }
@@ -196,6 +199,13 @@ function charsAt(text: string, places: readonly number[]): readonly number[] {
   return found
 }
 
+function utf8Size(code: number): number {
+  if (code < 0x80) return 1
+  if (code < 0x800) return 2
+  return code < 0x10000 ? 3 : 4
+}
+
+/** Overlapping spans as one. */
 function united(spans: readonly Span[]): readonly Span[] {
   const all: [number, number][] = []
   for (const [start, end] of spans) {
@@ -206,20 +216,20 @@ function united(spans: readonly Span[]): readonly Span[] {
   return all
 }
 
-/** A list of the bytes of a secret. */
-function saysSecret(items: readonly Json[], search: SecretSearch): boolean {
+/** Whether a list of numbers is the bytes of a secret. */
+function isSecretBytes(items: readonly Json[], search: SecretSearch): boolean {
   const bytes =
     items.length >= shortestSecret &&
     items.every((item) => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255)
   return bytes && search(Uint8Array.from(items, Number), true).spans.length > 0
 }
 
-function listed(items: readonly Json[], json: (value: Json) => Json): Json {
+function maskedItems(items: readonly Json[], json: (value: Json) => Json): Json {
   const clean = items.map(json)
   return clean.every((item, index) => item === items[index]) ? items : clean
 }
 
-function fielded(fields: { readonly [key: string]: Json }, { json, text }: Pick<Redactor, 'json' | 'text'>): Json {
+function maskedFields(fields: { readonly [key: string]: Json }, { json, text }: Pick<Redactor, 'json' | 'text'>): Json {
   const entries = Object.entries(fields)
   const clean = entries.map(([key, value]) => [text(key), json(value)] as const)
   return clean.every(([key, value], index) => key === entries[index]?.[0] && value === entries[index]?.[1])
@@ -230,7 +240,7 @@ function fielded(fields: { readonly [key: string]: Json }, { json, text }: Pick<
 const quoted = /"([^\n]{4,80}?)"((?:\.\.\.)? is not valid JSON)/g
 const pieceLength = 4
 
-/** Whether a text has a piece of a value; made when it is first asked. */
+/** A test whether a text has a piece of a value; the pieces are computed at the first call. */
 function createPieces(values: readonly string[]): (text: string) => boolean {
   let known: Set<string> | undefined
   const piecesOf = (text: string): string[] =>
@@ -241,7 +251,7 @@ function createPieces(values: readonly string[]): (text: string) => boolean {
   }
 }
 
-function withoutQuotes(text: string, hasPiece: (text: string) => boolean): string {
+function maskQuotes(text: string, hasPiece: (text: string) => boolean): string {
   if (!text.includes('is not valid JSON')) return text
   return text.replaceAll(quoted, (whole, quote: string, rest: string) => (hasPiece(quote) ? `"${mask}"${rest}` : whole))
 }

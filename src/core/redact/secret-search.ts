@@ -1,11 +1,9 @@
 /**
- * Where secrets are in bytes, in whatever dress: as they are and under up to three layers of escapes (unescape.ts),
- * in base64 at any place within a longer text and broken into lines, in hex with or without something between, as a
- * list of byte values.
+ * Finds secrets in bytes, in many encodings: plain and under up to three layers of escapes (unescape.ts), in base64 at
+ * any offset and broken into lines, in hex with or without separators, and as a list of byte values.
  *
- * - One pass for each layer: the work is linear in the bytes, whatever the secrets are (AU1).
- * - `safe` is a place up to which nothing that may follow changes what was found, and from which a search may begin
- *   anew.
+ * - One pass for each layer: the work is linear in the bytes (AU1: whatever the patterns are).
+ * - Up to `safe` nothing that follows changes what was found; the next search may start there.
  */
 import { createAutomaton } from './automaton.js'
 import type { Automaton } from './automaton.js'
@@ -23,7 +21,7 @@ export interface FoundSecret {
 const mostLayers = 4
 const shortestText = 8
 
-/** `complete`: nothing follows. */
+/** `complete`: no bytes follow. */
 export type SecretSearch = (bytes: Uint8Array, complete: boolean) => FoundSecret
 
 export function createSearch(values: readonly Uint8Array[]): SecretSearch {
@@ -59,7 +57,7 @@ export function createSearch(values: readonly Uint8Array[]): SecretSearch {
   }
 }
 
-/** A value may hold what looks like an escape, which is then taken off with those that someone put over it. */
+/** A value may contain what looks like an escape, which is then removed together with real ones. */
 function textsOf(value: Uint8Array): readonly Uint8Array[] {
   const texts: Uint8Array[] = []
   for (
@@ -71,7 +69,7 @@ function textsOf(value: Uint8Array): readonly Uint8Array[] {
   return texts.filter((text) => text.length >= shortestText)
 }
 
-/** What Node shows of a buffer, and of a typed array, when it is printed: the beginning. */
+/** How much Node prints of a buffer, and of a typed array. */
 const shownBytes = 50
 const shownItems = 100
 
@@ -79,16 +77,16 @@ function beginning(value: Uint8Array, most: number): readonly Uint8Array[] {
   return value.length > most ? [value.subarray(0, most)] : []
 }
 
-/** An automaton on its way through one layer. */
+/** One automaton in its pass over one layer. */
 class Trace {
   readonly #automaton: Automaton
   readonly #layer: Layer
-  /** Where in the layer each byte that was fed begins. */
+  /** The offset in the layer of each byte that was fed. */
   readonly #fed: Int32Array
   #count = 0
   #state = 0
   readonly spans: [start: number, end: number][] = []
-  /** Where in the layer the part begins that could not be fed yet. */
+  /** The offset in the layer of the part that could not be fed yet. */
   unfed: number | undefined
 
   constructor(automaton: Automaton, layer: Layer) {
@@ -97,7 +95,7 @@ class Trace {
     this.#fed = new Int32Array(layer.bytes.length)
   }
 
-  /** `last` is the last byte of the layer that belongs to it. */
+  /** `last` is the offset of the last byte of the layer that belongs to it. */
   feed(byte: number, at: number, last = at): void {
     const { next, ending } = this.#automaton
     this.#fed[this.#count++] = at
@@ -119,7 +117,7 @@ class Trace {
     } else this.spans.push([start, end])
   }
 
-  /** From where on it may still become something. */
+  /** The offset from which on bytes may still become a match. */
   get open(): number {
     const depth = this.#automaton.depth[this.#state] ?? 0
     const begun = depth === 0 ? Infinity : escapeStart(this.#layer, this.#fed[this.#count - depth] ?? 0)
@@ -139,9 +137,7 @@ const feedText: Feed = (trace, bytes) => {
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 9 && byte <= 13)
 
-/**
- * For each byte what it is in base64: 0 is nothing of it, 1 is passed over. A plus may have become a space on its way.
- */
+/** For each byte its form in base64: 0 is no base64, 1 is skipped. A plus may have been turned into a space. */
 const base64Bytes = Uint8Array.from({ length: 256 }, (_, byte) => {
   if (isSpace(byte) || '+-='.includes(String.fromCharCode(byte))) return 1
   if (byte === 0x5f || byte === 0x2f) return 0x2f
@@ -162,7 +158,7 @@ const feedHex: Feed = (trace, bytes, complete) => {
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0
     if (byte === 0x30) {
-      // 0x before each.
+      // The prefix 0x of a byte.
       if (at + 1 === bytes.length && !complete) return void (trace.unfed = at)
       if (((bytes[at + 1] ?? 0) | 0x20) === 0x78) {
         at++
@@ -206,7 +202,7 @@ function safeOf({ bytes, layers, traces, spans }: Searched): number {
   let safe = traces.reduce((least, { open }) => Math.min(least, open), bytes.length)
   for (let before = -1; before !== safe;) {
     before = safe
-    // A span that ends there may grow by what follows it; spans are sorted by their start.
+    // A span that ends there may grow; spans are sorted by their start.
     for (const [start, end] of spans.toReversed()) if (end >= safe && start < safe) safe = start
     for (const layer of layers) safe = notInside(layer, safe)
     safe = notInNumber(bytes, safe)
@@ -214,23 +210,23 @@ function safeOf({ bytes, layers, traces, spans }: Searched): number {
   return safe
 }
 
-/** The beginning of the escape that the place is in the middle of. */
-function notInside({ starts, ends }: Layer, place: number): number {
-  if (!starts || !ends) return place
+/** The start of the escape that the offset is within; else the offset. */
+function notInside({ starts, ends }: Layer, offset: number): number {
+  if (!starts || !ends) return offset
   let low = 0
   let high = starts.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((starts[middle] ?? 0) < place) low = middle + 1
+    if ((starts[middle] ?? 0) < offset) low = middle + 1
     else high = middle
   }
-  return low > 0 && (ends[low - 1] ?? 0) > place ? (starts[low - 1] ?? 0) : place
+  return low > 0 && (ends[low - 1] ?? 0) > offset ? (starts[low - 1] ?? 0) : offset
 }
 
-function notInNumber(bytes: Uint8Array, place: number): number {
-  if (((bytes[place] ?? 0) | 0x20) === 0x78 && bytes[place - 1] === 0x30) return place - 1
-  let from = place
-  while (isDigit(bytes[from]) && isDigit(bytes[from - 1]) && place - from < 4) from--
+function notInNumber(bytes: Uint8Array, offset: number): number {
+  if (((bytes[offset] ?? 0) | 0x20) === 0x78 && bytes[offset - 1] === 0x30) return offset - 1
+  let from = offset
+  while (isDigit(bytes[from]) && isDigit(bytes[from - 1]) && offset - from < 4) from--
   return from
 }
 
@@ -241,12 +237,12 @@ function hexOf(bytes: Uint8Array): Uint8Array {
   )
 }
 
-/** Shorter ones would be found where there is none. */
+/** Shorter forms would match ordinary text. */
 const shortestBase64 = 6
 
 /**
- * The characters that depend on the value alone, for each place that it may begin at within three bytes; and itself,
- * if it is base64 in lines.
+ * The base64 characters that depend on the value alone, for each of the three offsets at which it may start; and the
+ * value itself, if it is base64 in lines.
  */
 function base64Of(bytes: Uint8Array): readonly Uint8Array[] {
   const forms = [0, 1, 2].map((before) => {

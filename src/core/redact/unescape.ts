@@ -1,18 +1,18 @@
 /**
- * What a text says when one layer of writing is taken off: percent encoding, the escapes of JSON and of programs,
- * entities of HTML, the plus of form fields. All at once, in whatever mixture and case; what is no escape stays.
+ * Removes one layer of escaping: percent encoding, escapes of JSON and of programming languages, HTML entities, the
+ * plus of form fields. All at once, in any mixture and case; other bytes stay.
  *
- * - Each byte knows which bytes of the original it stands for.
- * - An escape that has begun where the bytes end is left out, and told (`pending`), unless nothing follows.
+ * - Each resulting byte has the range of original bytes that it stands for.
+ * - An escape that is incomplete at the end is left out and reported as `pending`, unless nothing follows.
  */
 import { defined } from '../defined.js'
 
-/** Bytes, and where in the original each begins and ends; without `starts` they are the original. */
+/** Bytes, and where in the original each starts and ends; without `starts` these are the original bytes. */
 export interface Layer {
   readonly bytes: Uint8Array
   readonly starts?: Int32Array
   readonly ends?: Int32Array
-  /** Where in the original the part begins that is not known yet. */
+  /** Where in the original the undecided part starts. */
   readonly pending?: number
 }
 
@@ -29,7 +29,7 @@ const ampersand = 0x26
 const plus = 0x2b
 const backslash = 0x5c
 
-/** Undefined where there is nothing to take off. */
+/** Undefined if there is no escape. */
 export function unescape(layer: Layer, complete: boolean): Layer | undefined {
   const { bytes } = layer
   if (!bytes.some((byte) => byte === percent || byte === ampersand || byte === backslash)) return undefined
@@ -46,15 +46,15 @@ export function unescape(layer: Layer, complete: boolean): Layer | undefined {
       pending = Math.min(pending ?? Infinity, escapeStart(layer, at))
       break
     }
-    const said = escape === undefined || escape === 'open' ? { size: 1, codes: [plain(bytes[at] ?? 0)] } : escape
+    const decoded = escape === undefined || escape === 'open' ? { size: 1, codes: [plain(bytes[at] ?? 0)] } : escape
     changed ||= escape !== undefined
-    for (const code of said.codes) {
+    for (const code of decoded.codes) {
       out[count] = code
       starts[count] = escapeStart(layer, at)
-      ends[count] = escapeEnd(layer, at + said.size - 1)
+      ends[count] = escapeEnd(layer, at + decoded.size - 1)
       count++
     }
-    at += said.size
+    at += decoded.size
   }
   if (!changed && pending === layer.pending) return undefined
   return {
@@ -65,7 +65,7 @@ export function unescape(layer: Layer, complete: boolean): Layer | undefined {
   }
 }
 
-/** A space and a plus are one here: which is meant only its writer knows. */
+/** A plus counts as a space: in form fields it is one, and which is meant cannot be known. */
 export function plain(byte: number): number {
   return byte === plus ? 0x20 : byte
 }
@@ -75,7 +75,7 @@ interface Escape {
   readonly codes: readonly number[]
 }
 
-/** `open`: it may become one. */
+/** `open`: the bytes end within what may be an escape. */
 function escapeAt(bytes: Uint8Array, at: number): Escape | 'open' | undefined {
   const byte = bytes[at]
   if (byte === percent) return hexAt(bytes, at + 1, { digits: 2, size: 3 })
@@ -144,7 +144,7 @@ function valueAt(bytes: Uint8Array, from: number, digits: number): number | 'ope
   return value
 }
 
-/** Of a hex digit; -1: it is none. */
+/** The value of a hex digit; -1 for any other byte. */
 export function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const letter = byte | 0x20

@@ -1,11 +1,11 @@
 /**
- * Any AI SDK language model (specification v2, v3 or v4) as a Skein model. This file holds the adapter and
- * what is asked of the model's structure; the translations live in the ai-sdk-*.ts files beside it.
+ * Any AI SDK language model (specification v2, v3 or v4) as a Skein model. Owns the calls; request, prompt and stream
+ * are translated in the modules beside it.
  *
- * - The model is known by structure alone: no @ai-sdk package is needed to run, and none appears in the
- *   types we publish.
- * - One call is one request to the provider: retries and fallbacks are Skein's (T6), so that they are
- *   counted, seen and aborted in one place. Only what can be put another way is asked once more (ai-sdk-amend.ts).
+ * - The model is recognised by its structure: no @ai-sdk package is needed at run time, and none appears in the
+ *   published types.
+ * - One call is one request to the provider: retries and fallbacks are Skein's (T6), so that they are counted, seen
+ *   and aborted in one place. Only a request that can be put another way is sent once more (amend.ts).
  * - After an abort the signal's reason is thrown at once, even by a model that ignores the signal.
  */
 import { type Clock, systemClock } from '../../core/clock.js'
@@ -33,7 +33,7 @@ export interface AiSdkModel {
 }
 
 export interface AiSdkOptions {
-  /** For a Retry-After that is a date. */
+  /** For a Retry-After header with a date. */
   readonly clock?: Clock
 }
 
@@ -58,8 +58,8 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
     )
   }
   const name = originOf(model)
-  /** Some servers take back no thoughts at all. */
-  let taken: Thoughts = 'kept'
+  /** `bare` once the server has refused to take back any reasoning. */
+  let accepted: Thoughts = 'kept'
   return {
     name,
     async call(request, options) {
@@ -67,40 +67,40 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
       signal.throwIfAborted()
       const pictures = request.read && (await picturesFor(request, model))
       signal.throwIfAborted()
-      for (let put: ProviderSettings = { request, thoughts: taken, ...defined({ pictures }) }; ;) {
+      for (let settings: ProviderSettings = { request, thoughts: accepted, ...defined({ pictures }) }; ;) {
         try {
-          return await ask(model, put, options)
+          return await send(model, settings, options)
         } catch (thrown) {
-          // Not what was thrown: providers wrap an abort in errors of their own.
+          // Not the thrown error: providers wrap an abort in errors of their own.
           if (signal.aborted) throw signal.reason
           const error = toModelError(thrown, name, clock)
-          const another = amended(put, error, name)
-          if (!another) throw error
-          if (another.thoughts === 'bare' && put.thoughts === 'kept' && isNeverTaken(error)) taken = 'bare'
-          put = another
+          const changed = amended(settings, error, name)
+          if (!changed) throw error
+          if (changed.thoughts === 'bare' && settings.thoughts === 'kept' && isNeverTaken(error)) accepted = 'bare'
+          settings = changed
         }
       }
     },
   }
 }
 
-async function ask(model: AiSdkModel, put: ProviderSettings, options: ModelCallOptions): Promise<ModelReply> {
+async function send(model: AiSdkModel, settings: ProviderSettings, options: ModelCallOptions): Promise<ModelReply> {
   const { signal, emit } = options
-  const asked = model.doStream(toCallOptions(put, model, signal))
+  const opening = model.doStream(toCallOptions(settings, model, signal))
   try {
-    const { stream } = await abortable(asked, signal)
+    const { stream } = await abortable(opening, signal)
     return await collectReply(stream, { signal, emit, heard: () => options.heard?.(), model: originOf(model) })
   } catch (thrown) {
-    if (signal.aborted) cancelLate(asked)
+    if (signal.aborted) cancelLate(opening)
     throw thrown
   }
 }
 
-/** A model that ignores the signal may still open a stream after the abort; nobody would ever read it. */
-function cancelLate(asked: ReturnType<AiSdkModel['doStream']>): void {
-  asked
+/** A model that ignores the signal may still open a stream after the abort, which is not read any more. */
+function cancelLate(opening: ReturnType<AiSdkModel['doStream']>): void {
+  opening
     .then(({ stream }) => stream.getReader().cancel())
     .then(undefined, () => {
-      // It never opened, or was being read and is cancelled already: either way nothing is left to close.
+      // It never opened, or is read and cancelled already: there is nothing to close.
     })
 }

@@ -12,16 +12,15 @@ import type { ProviderSettings } from './request.js'
 
 const refusals: readonly unknown[] = [400, 404, 422]
 
-/**
- * Whether a refusal of thoughts is of this server for ever, and not of this conversation: it need not be asked again.
- */
+/** Whether the server refuses reasoning always, and not only in this conversation: then it is not sent again. */
 export function isNeverTaken({ message }: SkeinError): boolean {
-  return /unsupported|not supported|not allowed|not permitted|unknown|unrecognized|additional propert|extra inputs|unexpected/i.test(
-    message,
+  return (
+    /unsupported|not (?:supported|allowed|permitted)|unknown|unrecognized|unexpected/i.test(message) ||
+    /additional propert|extra inputs/i.test(message)
   )
 }
 
-/** Undefined: it stays refused. */
+/** The settings for another attempt; undefined: the request stays refused. */
 export function amended(
   put: ProviderSettings,
   { code, message, data }: SkeinError,

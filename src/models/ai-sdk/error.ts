@@ -89,9 +89,8 @@ export function unavailable(
 function kindOf(thrown: unknown, status: number | undefined): Kind {
   if (status === 429) return 'limited'
   const retryable = isObject(thrown) && thrown['isRetryable'] === true
-  if (status !== undefined && status >= 400 && status < 500) {
-    return retryable || status === 408 || status === 409 || status === 425 ? 'unavailable' : 'rejected'
-  }
+  if (status !== undefined && status >= 400 && status < 500)
+    return retryable || retryableStatuses.has(status) ? 'unavailable' : 'rejected'
   // Below 400 or without a status the error came in the stream; Anthropic's package then makes up a 500.
   for (const type of typesOf(thrown)) {
     const kind = Object.hasOwn(kindOfType, type) ? kindOfType[type] : undefined
@@ -99,6 +98,9 @@ function kindOf(thrown: unknown, status: number | undefined): Kind {
   }
   return thrown instanceof Error && misuse.test(thrown.name) ? 'rejected' : 'unavailable'
 }
+
+/** Timeout, conflict, too early. */
+const retryableStatuses: ReadonlySet<number> = new Set([408, 409, 425])
 
 /** Some providers give the HTTP status as the number `code` of an error part. */
 function statusOf(thrown: unknown): number | undefined {
@@ -151,14 +153,14 @@ function header(name: string, headers: unknown): string | undefined {
 
 /** The message and those of its causes: "Failed to process response" alone would hide the broken socket. */
 function messageOf(thrown: unknown): string {
-  const said: string[] = []
+  const messages: string[] = []
   let current = thrown
   for (let depth = 0; depth < 4 && current !== undefined; depth++) {
-    const text = typeof current === 'string' ? current : isObject(current) ? current['message'] : undefined
-    if (typeof text === 'string' && text !== '' && !said.some((other) => other.includes(text))) said.push(text)
+    const text = isObject(current) ? current['message'] : current
+    if (typeof text === 'string' && text !== '' && !messages.some((other) => other.includes(text))) messages.push(text)
     current = isObject(current) ? current['cause'] : undefined
   }
-  const whole = masked(said.join(': ').replace(/\s+/g, ' ').trim())
+  const whole = masked(messages.join(': ').replace(/\s+/g, ' ').trim())
   if (whole === '') return 'no message'
   return whole.length > longestMessage ? `${whole.slice(0, longestMessage)}…` : whole
 }

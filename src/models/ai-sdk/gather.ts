@@ -1,10 +1,9 @@
 /**
- * The parts of a reply as they come: texts, thoughts and calls in the provider's order, with the provider's own data
- * on each.
+ * Collects the parts of a streamed reply: texts, reasoning and calls in the provider's order, each with the provider's
+ * own metadata.
  *
- * - A part begins with its `-start`, or with its first piece where there is none; an id that begins again is
- *   another part.
- * - Of the same field of a part's data the last one counts: signatures come at the end.
+ * - A part begins with its `-start`, or with its first delta if there is none; an id that starts again is a new part.
+ * - The last value of a metadata field counts: signatures come at the end.
  */
 import { isObject, toJson } from '../../core/json.js'
 import { toProviderParts } from '../../core/records/provider-parts.js'
@@ -16,24 +15,24 @@ export type GatheredPart = { readonly [key: string]: unknown }
 
 type Meta = Record<string, Record<string, unknown>>
 
-interface Words {
+interface TextPart {
   readonly type: 'text' | 'reasoning'
   text: string
   meta: Meta | undefined
 }
 
-interface Asked {
+interface CallPart {
   readonly type: 'call'
   readonly index: number
   readonly tool: string
   input?: unknown
-  /** Some of its args came piece by piece. */
-  spelt: boolean
-  made: boolean
+  /** A delta with args has arrived. */
+  argsSeen: boolean
+  complete: boolean
   meta: Meta | undefined
 }
 
-interface Whole {
+interface CollectedReply {
   readonly text: string
   readonly reasoning: string
   readonly calls: readonly RequestedCall[]
@@ -42,11 +41,11 @@ interface Whole {
 
 export class PartCollector {
   readonly #emit: (delta: ModelDelta) => void
-  /** In order of first sight. */
-  readonly #parts: (Words | Asked)[] = []
-  readonly #words = new Map<string, Words>()
-  /** By the provider's id, which may be given twice. */
-  readonly #asked = new Map<string, Asked[]>()
+  /** In the order of their beginnings. */
+  readonly #parts: (TextPart | CallPart)[] = []
+  readonly #texts = new Map<string, TextPart>()
+  /** By the provider's id, which may occur twice. */
+  readonly #callsById = new Map<string, CallPart[]>()
   #calls = 0
 
   constructor(emit: (delta: ModelDelta) => void) {
@@ -56,21 +55,24 @@ export class PartCollector {
   take(part: GatheredPart): void {
     switch (part['type']) {
       case 'text-start':
+        return this.#begin('text', part)
       case 'reasoning-start':
-        return this.#begin(part['type'] === 'text-start' ? 'text' : 'reasoning', part)
+        return this.#begin('reasoning', part)
       case 'text-delta':
+        return this.#append('text', part)
       case 'reasoning-delta':
-        return this.#say(part['type'] === 'text-delta' ? 'text' : 'reasoning', part)
+        return this.#append('reasoning', part)
       case 'text-end':
+        return addMeta(this.#texts.get(textKey('text', part)), part)
       case 'reasoning-end':
-        return note(this.#words.get(wordsKey(part['type'] === 'text-end' ? 'text' : 'reasoning', part)), part)
+        return addMeta(this.#texts.get(textKey('reasoning', part)), part)
       case 'tool-input-start':
-        if (part['providerExecuted'] !== true) this.#ask(part['id'], part['toolName'])
+        if (part['providerExecuted'] !== true) this.#beginCall(part['id'], part['toolName'])
         return
       case 'tool-input-delta':
-        return this.#spell(part)
+        return this.#appendArgs(part)
       case 'tool-call':
-        if (part['providerExecuted'] !== true) this.#make(part)
+        if (part['providerExecuted'] !== true) this.#completeCall(part)
         return
       case 'error':
         throw part['error']
@@ -78,98 +80,98 @@ export class PartCollector {
     }
   }
 
-  /** `cut`: the reply was ended before it was whole, and so may be the args of a call. */
-  whole(origin: string, cut: boolean): Whole {
-    const made = this.#parts.filter((part): part is Asked => part.type === 'call' && part.made)
-    const places = new Map(made.map((call, index) => [call, index]))
+  /** `cut`: the reply ended early, so the args of a call may be incomplete. */
+  whole(origin: string, cut: boolean): CollectedReply {
+    const calls = this.#parts.filter((part): part is CallPart => part.type === 'call' && part.complete)
+    const indices = new Map(calls.map((call, index) => [call, index]))
     const parts = this.#parts.flatMap((part): readonly ProviderPart[] => {
       const meta = part.meta && toJson(part.meta)
       const data = meta === undefined ? {} : { meta }
       if (part.type !== 'call') return [{ type: part.type, length: part.text.length, ...data }]
-      const index = places.get(part)
+      const index = indices.get(part)
       return index === undefined ? [] : [{ type: 'call', index, ...data }]
     })
     return {
-      text: this.#all('text'),
-      reasoning: this.#all('reasoning'),
-      calls: made.map((call) => ({ tool: call.tool, args: cut && isUnspelt(call) ? '' : argsOf(call.input) })),
+      text: this.#join('text'),
+      reasoning: this.#join('reasoning'),
+      calls: calls.map((call) => ({ tool: call.tool, args: cut && hasNoArgs(call) ? '' : argsOf(call.input) })),
       kept: toProviderParts(origin, parts),
     }
   }
 
-  #all(type: Words['type']): string {
+  #join(type: TextPart['type']): string {
     return this.#parts.map((part) => (part.type === type ? part.text : '')).join('')
   }
 
-  #begin(type: Words['type'], part: GatheredPart): void {
-    const words: Words = { type, text: '', meta: undefined }
-    this.#words.set(wordsKey(type, part), words)
-    this.#parts.push(words)
-    note(words, part)
+  #begin(type: TextPart['type'], part: GatheredPart): void {
+    const begun: TextPart = { type, text: '', meta: undefined }
+    this.#texts.set(textKey(type, part), begun)
+    this.#parts.push(begun)
+    addMeta(begun, part)
   }
 
-  #say(type: Words['type'], part: GatheredPart): void {
-    const key = wordsKey(type, part)
-    if (!this.#words.has(key)) this.#begin(type, part)
-    const words = this.#words.get(key)
+  #append(type: TextPart['type'], part: GatheredPart): void {
+    const key = textKey(type, part)
+    if (!this.#texts.has(key)) this.#begin(type, part)
+    const open = this.#texts.get(key)
     const text = textOf(part['delta'])
-    note(words, part)
-    if (!words || text === '') return
-    words.text += text
+    addMeta(open, part)
+    if (!open || text === '') return
+    open.text += text
     this.#emit({ type, text })
   }
 
-  #ask(id: unknown, tool: unknown): Asked {
+  #beginCall(id: unknown, tool: unknown): CallPart {
     checkCalls(this.#calls + 1)
-    const call: Asked = {
+    const call: CallPart = {
       type: 'call',
       index: this.#calls++,
       tool: textOf(tool),
-      spelt: false,
-      made: false,
+      argsSeen: false,
+      complete: false,
       meta: undefined,
     }
     const key = textOf(id)
-    this.#asked.set(key, [...(this.#asked.get(key) ?? []), call])
+    this.#callsById.set(key, [...(this.#callsById.get(key) ?? []), call])
     this.#parts.push(call)
     return call
   }
 
-  #spell(part: GatheredPart): void {
-    const call = this.#asked.get(textOf(part['id']))?.at(-1)
+  #appendArgs(part: GatheredPart): void {
+    const call = this.#callsById.get(textOf(part['id']))?.at(-1)
     const text = textOf(part['delta'])
     if (!call || text === '') return
-    call.spelt = true
+    call.argsSeen = true
     this.#emit({ type: 'call', index: call.index, tool: call.tool, text })
   }
 
-  #make(part: GatheredPart): void {
+  #completeCall(part: GatheredPart): void {
     const call =
-      this.#asked.get(textOf(part['toolCallId']))?.find(({ made }) => !made) ??
-      this.#ask(part['toolCallId'], part['toolName'])
-    call.made = true
+      this.#callsById.get(textOf(part['toolCallId']))?.find(({ complete }) => !complete) ??
+      this.#beginCall(part['toolCallId'], part['toolName'])
+    call.complete = true
     call.input = part['input']
-    note(call, part)
+    addMeta(call, part)
   }
 }
 
-function wordsKey(type: Words['type'], part: GatheredPart): string {
+function textKey(type: TextPart['type'], part: GatheredPart): string {
   return `${type}/${textOf(part['id'])}`
 }
 
-function note(of: Words | Asked | undefined, part: GatheredPart): void {
-  const given = part['providerMetadata']
-  if (!of || !isObject(given)) return
-  for (const [provider, fields] of Object.entries(given)) {
+function addMeta(target: TextPart | CallPart | undefined, part: GatheredPart): void {
+  const metadata = part['providerMetadata']
+  if (!target || !isObject(metadata)) return
+  for (const [provider, fields] of Object.entries(metadata)) {
     if (!isObject(fields) || Object.keys(fields).length === 0) continue
-    of.meta ??= Object.create(null) as Meta
-    of.meta[provider] = { ...of.meta[provider], ...fields }
+    target.meta ??= Object.create(null) as Meta
+    target.meta[provider] = { ...target.meta[provider], ...fields }
   }
 }
 
-/** A package may make an empty object of args that never came. */
-function isUnspelt({ input, spelt }: Asked): boolean {
-  return !spelt && argsOf(input) === '{}'
+/** A provider package may turn args that never arrived into an empty object. */
+function hasNoArgs({ input, argsSeen }: CallPart): boolean {
+  return !argsSeen && argsOf(input) === '{}'
 }
 
 /** Several models send no text at all for a tool without args. */

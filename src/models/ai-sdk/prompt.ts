@@ -1,14 +1,13 @@
 /**
  * Skein's messages as the prompt of an AI SDK model (the shape is the same in v2, v3 and v4).
  *
- * - A message is converted once: messages never change, so a step converts only what is new.
- * - Consecutive tool messages are one 'tool' message; ids are Skein's (M1), so calls and results match.
- * - Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no
- *   call whose args are not an object, no thoughts with nothing after them, no name or half a character that they
- *   do not take (sendable.ts). A bad message would block its thread for good.
- * - A system message inside the transcript goes out as a marked user message: several providers refuse
- *   or hoist a system message that is not the first.
- * - What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
+ * - A message is converted once: messages never change, so a step converts only new ones.
+ * - Consecutive tool messages become one 'tool' message; ids are Skein's (M1: `call_<step>_<index>`).
+ * - Nothing is sent that a provider would refuse from then on: no blank text, no assistant message without content, no
+ *   args that are not an object, no reasoning at the end, no name or surrogate that is not accepted (sendable.ts).
+ * - A system message inside the transcript is sent as a marked user message: several providers refuse or hoist a
+ *   system message that is not the first.
+ * - Provider data of a reply is sent back in its place to the model that gave it (KP1: to no other).
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
@@ -19,7 +18,7 @@ import { sendableJson, sendableName, sendableText } from '../sendable.js'
 import { fileParts, illustrated } from './pictures.js'
 import type { FilePart, Pictures } from './pictures.js'
 
-/** The provider's own data, as it gave it. */
+/** Provider data, unchanged. */
 type Meta = { readonly [key: string]: unknown }
 
 export interface TextPart {
@@ -57,23 +56,23 @@ export type PromptMessage = { readonly providerOptions?: Meta } & (
 export type Converted = Exclude<PromptMessage, { readonly role: 'tool' }> | ResultPart | 'nothing'
 
 /**
- * How much of what replies keep is told: `kept`, what the model itself gave; `bare`, nothing; `told`, the readable
- * thoughts of every reply that calls tools, whoever gave it.
+ * Which reasoning of earlier replies is sent: `kept`, that of the model itself with its provider data; `bare`, none;
+ * `told`, the readable reasoning of every reply with calls, of whichever model.
  */
 export type Thoughts = 'kept' | 'bare' | 'told'
 
 export interface PromptOptions {
   readonly system: string
   readonly messages: readonly Message[]
-  /** Who is asked, as `Kept.origin` has it. */
+  /** The model that is called, as in `ProviderParts.origin`. */
   readonly origin: string
   readonly thoughts: Thoughts
-  /** Absent: the model is told what it is not shown. */
+  /** Absent: the model reads notes in place of files. */
   readonly pictures?: Pictures
 }
 
 const plain = new WeakMap<Message, Converted>()
-/** With what their own model keeps. */
+/** With their provider data. */
 const whole = new WeakMap<Message, Converted>()
 
 export function toPrompt({ system, messages, origin, thoughts, pictures }: PromptOptions): PromptMessage[] {
@@ -99,14 +98,14 @@ export function toPrompt({ system, messages, origin, thoughts, pictures }: Promp
     }
     if (!results) prompt.push({ role: 'tool', content: (results = []) })
     results.push(one)
-    // Results come first, all of them: what cannot be among them follows.
+    // All results come first; files that cannot be part of them follow.
     if (message.media && pictures?.results === 'after') late.push(...fileParts(message.media, pictures.shown))
   }
   flush()
   return prompt
 }
 
-/** Whether a prompt for it holds anything that another reader of the same messages is not told. */
+/** Whether a prompt for this model contains provider data. */
 export function isFromProvider(origin: string, messages: readonly Message[]): boolean {
   return messages.some(({ kept }) => kept?.origin === origin)
 }
@@ -163,9 +162,9 @@ function plainParts({ text, calls = [] }: Message): readonly AssistantPart[] {
   return [{ type: 'text', text: sendableText(text) }, ...calls.map((call) => callPart(call))]
 }
 
-/** PR5; undefined where its parts are not of this message any more. */
+/** The parts with provider data; undefined if they do not match the message any more. */
 function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly AssistantPart[] | undefined {
-  // What was said in an earlier turn may be left out, with its calls there.
+  // The text of an earlier turn may be left out while its calls are there.
   const parts = text === '' ? kept?.parts.filter(({ type }) => type !== 'text') : kept?.parts
   const pieces = parts && piecesOfParts(parts, { text, ...defined({ reasoning: reasoning || undefined }) })
   if (!parts || !pieces || parts.filter(({ type }) => type === 'call').length !== calls.length) return undefined
@@ -177,8 +176,8 @@ function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly Ass
 }
 
 /**
- * Gemini behind an OpenAI-compatible server: the package gives its signature under its own name, and reads it under
- * Google's.
+ * Gemini behind an OpenAI-compatible server: the package returns the signature under its own name, but reads it under
+ * `google`.
  */
 function optionsOf({ meta }: ProviderPart): { readonly providerOptions?: Meta } {
   if (!isObject(meta)) return {}
@@ -187,7 +186,7 @@ function optionsOf({ meta }: ProviderPart): { readonly providerOptions?: Meta } 
 }
 
 function callPart({ id, tool, args }: Call): CallPart {
-  // What the model sent may be anything; it should see it again, next to the error it led to.
+  // The model may have sent anything; it reads it again next to the error.
   return {
     type: 'tool-call',
     toolCallId: id,

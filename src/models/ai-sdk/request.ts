@@ -2,13 +2,13 @@
  * A Skein request as the call options of an AI SDK model: prompt, tools, tool choice, and the settings, of which few
  * have a common name among providers.
  *
- * - A setting is sent only when the request asks for it, so a provider's default stays its default.
- * - Settings without a common name go under the provider's own key of `providerOptions`; a provider reads
- *   no key but its own. What the app says there itself is stronger.
- * - Nothing depends on what a provider has stored: OpenAI's Responses are asked not to be, so that thoughts come
- *   back with the reply, and a thread can go on after any time.
- * - What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far.
- *   Not of a single question, which would only pay for the writing.
+ * - A setting is sent only if the request has it, so that a provider's default stays.
+ * - Settings without a common name go under the provider's key of `providerOptions`; a provider reads only its own
+ *   key. Settings that the app writes there take precedence.
+ * - Nothing depends on data stored by a provider: OpenAI's Responses are sent with `store: false`, so that reasoning
+ *   comes with the reply and a thread can be resumed at any time.
+ * - Anthropic is told to cache tools, system prompt and conversation; not for a single question, which would only pay
+ *   for writing the cache.
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
@@ -39,21 +39,21 @@ interface CallOptions {
   readonly abortSignal: AbortSignal
 }
 
-/** Who will read the request: what decides where a setting goes. */
+/** The model that will read the request: it decides where a setting goes. */
 export interface SettingsReader {
   readonly specificationVersion: string
   readonly provider: string
   readonly modelId: string
 }
 
-/** The request, and how it is put: a provider that has refused it once is asked another way. */
+/** The request and how it is sent: after a refusal it may be sent in another way. */
 export interface ProviderSettings {
   readonly request: ModelRequest
   readonly thoughts: Thoughts
   readonly pictures?: Pictures
 }
 
-/** Made once: specs never change. */
+/** Converted once: specs never change. */
 const functionTools = new WeakMap<ToolSpec, FunctionTool>()
 
 function functionTool(tool: ToolSpec): FunctionTool {
@@ -92,7 +92,7 @@ export function toCallOptions(
 
 const breakpoint = { anthropic: { cacheControl: { type: 'ephemeral' } } } as const
 
-/** At the system prompt, at the last message, and at what was the last message of the request before. */
+/** Marks the system prompt, the last message, and the last message of the request before. */
 function cached(
   prompt: PromptMessage[],
   { tools, messages, promptCache = true }: ModelRequest,
@@ -105,7 +105,7 @@ function cached(
   return prompt.map((message, at) => (marks.has(at) ? { ...message, providerOptions: breakpoint } : message))
 }
 
-/** Who keeps what of a reply (KP1). */
+/** The name under which provider data of a reply is stored (KP1: it goes back to the same model only). */
 export function originOf({ provider, modelId }: SettingsReader): string {
   return `${provider}/${modelId}`
 }
@@ -114,7 +114,6 @@ function choiceOf(choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<
   return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool }
 }
 
-/** Tokens of thought that Gemini before 3 is given for each effort; newer ones know the words. */
 const geminiBudgets = { low: 1_024, medium: 8_192, high: 24_576 } as const
 
 function optionsFor(
@@ -127,32 +126,40 @@ function optionsFor(
   for (const [provider, settings] of [...Object.entries(own), ...Object.entries(given)]) {
     if (isObject(settings) && Object.keys(settings).length > 0) all[provider] = { ...all[provider], ...settings }
   }
-  // A reply without its thoughts is only taken from a model that is not to think now.
+  // Replies without their reasoning are accepted only while thinking is disabled.
   if (thoughts === 'bare' && isObject(all['anthropic']?.['thinking']))
     all['anthropic'] = { ...all['anthropic'], thinking: { type: 'disabled' } }
   return Object.keys(all).length === 0 ? undefined : all
 }
 
-function ownOptions(
-  { request, thoughts }: ProviderSettings,
-  { provider, specificationVersion, modelId }: SettingsReader,
-): Record<string, Settings> {
-  const alone = request.parallelToolCalls === false && request.tools.length > 0
-  // v4 has a common word for it.
-  const effort = specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
+/** Skein's settings in the names that the provider's package uses. */
+function ownOptions(settings: ProviderSettings, reader: SettingsReader): Record<string, Settings> {
+  const { provider, modelId } = reader
+  const effort = effortFor(settings, reader)
+  const { parallelToolCalls, tools } = settings.request
+  // Undefined leaves the provider's default.
+  const parallel = parallelToolCalls === false && tools.length > 0 ? false : undefined
   const family = provider.split('.')[0] ?? provider
   if (provider.includes('anthropic'))
-    return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...defined({ effort }) } }
+    return { anthropic: defined({ disableParallelToolUse: parallel === false || undefined, effort }) }
   if (family === 'openai' || family.startsWith('azure')) {
-    const responses = provider.endsWith('.responses')
-    const settings = { ...(alone && { parallelToolCalls: false }), ...defined({ reasoningEffort: effort }) }
-    return { openai: { ...(responses && { store: false }), ...settings } }
+    const store = provider.endsWith('.responses') ? false : undefined
+    return { openai: defined({ store, parallelToolCalls: parallel, reasoningEffort: effort }) }
   }
-  if (family === 'google' || family === 'vertex') {
-    const thinkingConfig =
-      effort && (/gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort })
-    return { google: { ...defined({ thinkingConfig }) } }
-  }
+  if (family === 'google' || family === 'vertex')
+    return { google: defined({ thinkingConfig: effort && geminiThinking(modelId, effort) }) }
   // OpenAI-compatible providers send keys they do not know as they are; others drop them.
-  return { [family]: { ...(alone && { parallel_tool_calls: false }), ...defined({ reasoningEffort: effort }) } }
+  return { [family]: defined({ parallel_tool_calls: parallel, reasoningEffort: effort }) }
+}
+
+type Effort = NonNullable<ModelRequest['reasoning']>
+
+/** Undefined where v4 has its own option for it, and where the model must not think. */
+function effortFor({ request, thoughts }: ProviderSettings, { specificationVersion }: SettingsReader) {
+  return specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
+}
+
+/** Gemini before 3 takes a number of tokens for each effort; newer ones take the word. */
+function geminiThinking(modelId: string, effort: Effort): Settings {
+  return /gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort }
 }

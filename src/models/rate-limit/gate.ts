@@ -1,18 +1,15 @@
 /**
- * The gate before one model, for all threads of a process (and hosts: src/runtime/admission.ts): a call goes, or
- * waits in line.
+ * The rate limit gate of one model, for all threads of a process (across hosts: src/runtime/effects/model-gates.ts).
  *
- * - Until a call was limited, passing costs a comparison and two additions: no promise, nothing kept for a call.
- * - A limited call closes the gate for as long as the provider asked, and a random part of base × 2ⁿ on top, n
- *   being how often it closed before without one being let in between. What closes it again never opens it earlier.
- * - Who waits goes in the order in which they first asked; one that was limited goes back to its place.
- * - When it opens, one goes. For each that is let in (answered, or not refused within 10 s) one more may be under
- *   way, up to half of what was when it closed; from there one more for as many as are.
- * - It is forgotten a minute after it opened, when nobody waits.
- * - An abort ends a wait at once, and leaves nothing behind.
- * - All that wait are given up when it has closed more often in a row than a call is tried again, or when the
- *   provider asks for more than five minutes; in that case whoever comes in the next five, too, and then one asks
- *   again.
+ * - Until a call is rate limited, passing costs a comparison and two additions: no promise, no object per call.
+ * - A limited call closes the gate for the time that the provider asked for plus a random part of base × 2ⁿ, n being
+ *   how often it closed in a row. Closing again never opens it earlier.
+ * - Waiting calls go in the order of their tickets; a call that is limited again keeps its ticket.
+ * - When the gate opens, one call goes. For each call let in (answered, or not refused within 10 s) one more may be
+ *   under way, up to half of the number at closing; from there on growth is additive.
+ * - A minute after opening the gate forgets the closing, unless a call waits.
+ * - All waiting calls are given up when the gate closed more often in a row than a call is retried, or when the
+ *   provider asks for more than five minutes; then calls of the next five minutes are refused as well.
  */
 import type { Random, Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
@@ -26,16 +23,16 @@ export interface GateOptions {
   readonly maxRetries?: number
   readonly baseMs?: number
   readonly capMs?: number
-  /** An answer that came here has closed it for so long. */
+  /** Called when a response to this process has closed the gate. */
   readonly closed?: (waitMs: number) => void
 }
 
 export interface GateCaller {
   readonly thread: string
-  /** Where it stands among all who asked. */
+  /** The order of waiting: from `ticket()`, taken when the call first asked. */
   readonly ticket: number
   readonly signal: AbortSignal
-  /** Told when it begins to wait, on its way forward, and at the end. */
+  /** Called when the wait begins, when the position changes, and at the end. */
   readonly waiting: (wait: ModelWait) => void
 }
 
@@ -46,18 +43,18 @@ export interface GatePass {
   cancel(): void
 }
 
-/** All since a call was limited. */
+/** The state since a call was limited. */
 interface Closing {
   until: number
   /** How often in a row it closed. */
   readonly times: number
-  /** Nobody waits for it. */
+  /** The wait is too long: calls are refused instead of queued. */
   readonly barred: boolean
-  /** How many may be under way that went since it opened, and how many are. */
+  /** How many calls may be under way since it opened, and how many are. */
   room: number
   going: number
   readonly half: number
-  /** How many the provider let in. */
+  /** How many calls the provider accepted. */
   letIn: number
 }
 
@@ -70,7 +67,7 @@ interface Limited {
 export const longestAskedWaitMs = 5 * 60_000
 const forgottenAfterMs = 60_000
 const refusedWithinMs = 10_000
-/** What so few did at once was not too much. */
+/** So few parallel calls are never the cause of a rate limit. */
 const leastHalf = 8
 export const defaultMaxRetries = 4
 
@@ -89,12 +86,12 @@ export class RateLimitGate {
     this.#line = new WaitingQueue(model, () => this.#closing?.until ?? 0)
   }
 
-  /** For who asks now. */
+  /** The next place in the order of waiting. */
   ticket(): number {
     return ++this.#tickets
   }
 
-  /** The first that wait. */
+  /** The first `most` waiting calls. */
   waiting(most: number): ReturnType<WaitingQueue['list']> {
     return this.#line.list(most)
   }
@@ -112,10 +109,10 @@ export class RateLimitGate {
     this.#underWay++
   }
 
-  /** Resolves when the call may go; it has begun then. */
-  enter(asker: GateCaller): Promise<GatePass | undefined> {
+  /** Resolves when the call may go; it counts as under way then. */
+  enter(caller: GateCaller): Promise<GatePass | undefined> {
     return new Promise((resolve, reject) => {
-      const { signal, thread, ticket, waiting: told } = asker
+      const { signal, thread, ticket, waiting: notify } = caller
       if (signal.aborted) return reject(signal.reason)
       const closing = this.#closing
       if (!closing) return resolve(this.begin())
@@ -126,13 +123,19 @@ export class RateLimitGate {
         this.#wakeInTime()
         reject(signal.reason)
       }
-      const over = (): void => signal.removeEventListener('abort', aborted)
+      const stopListening = (): void => signal.removeEventListener('abort', aborted)
       const waiter: Waiter = {
         thread,
         ticket,
-        told,
-        go: () => (over(), resolve(this.#closing ? this.#pass(this.#closing) : this.begin())),
-        giveUp: (error) => (over(), reject(error)),
+        notify,
+        go: () => {
+          stopListening()
+          resolve(this.#closing ? this.#pass(this.#closing) : this.begin())
+        },
+        giveUp(error) {
+          stopListening()
+          reject(error)
+        },
       }
       signal.addEventListener('abort', aborted, { once: true })
       this.#line.join(waiter)
@@ -140,7 +143,7 @@ export class RateLimitGate {
     })
   }
 
-  /** The provider took the call. */
+  /** The provider accepted the call. */
   letIn(pass: GatePass | undefined): void {
     if (!pass || pass.letIn) return
     pass.letIn = true
@@ -160,25 +163,30 @@ export class RateLimitGate {
     if (pass.since === this.#closing) this.#letGo()
   }
 
-  /**
-   * The provider refused a call that is under way. Gives how long all wait now; undefined where that is given up
-   *.
-   */
+  /** The provider refused a call that is under way. Returns how long all wait now; undefined if they were given up. */
   limited(askedMs: number, pass: GatePass | undefined): number | undefined {
     const before = this.#closing
     const now = this.#now
     if (before && now < before.until) {
-      // It was sent before the gate closed: that it failed is known; that it is to wait longer may be new.
+      // The call was sent before the gate closed: only a longer wait is news.
       if (now + askedMs <= before.until) return before.until - now
       return this.#shut({ askedMs, times: before.times, half: before.half })
     }
-    // One that broke off was let in for nothing.
-    const inVain = before && before.letIn - (pass?.letIn ? 1 : 0) <= 0
-    const times = !before ? 1 : pass?.since !== before ? before.times : inVain ? before.times + 1 : 1
-    return this.#shut({ askedMs, times, half: (before?.going ?? this.#underWay) / 2 })
+    return this.#shut({ askedMs, times: this.#timesInARow(pass), half: (before?.going ?? this.#underWay) / 2 })
   }
 
-  /** Another host was told to wait so long. */
+  /** How often in a row the gate has closed, counting the refusal of this call. */
+  #timesInARow(pass: GatePass | undefined): number {
+    const before = this.#closing
+    if (!before) return 1
+    // The call went before the last closing.
+    if (pass?.since !== before) return before.times
+    // A call that was let in and broke off later does not count as let in.
+    const othersLetIn = before.letIn - (pass.letIn ? 1 : 0)
+    return othersLetIn <= 0 ? before.times + 1 : 1
+  }
+
+  /** Another host was told to wait this long. */
   heard(waitMs: number): void {
     const before = this.#closing
     const shut = before && this.#now < before.until
@@ -190,14 +198,14 @@ export class RateLimitGate {
     })
   }
 
-  #shut(how: Limited): number | undefined {
+  #shut(refusal: Limited): number | undefined {
     const { maxRetries = defaultMaxRetries, closed } = this.#options
-    const tooOften = how.times > maxRetries
-    // Whoever comes after that may try as often.
-    const { until, barred } = this.#close(tooOften ? { ...how, times: 0 } : how)
+    const tooOften = refusal.times > maxRetries
+    // Calls that come after that have all their retries.
+    const { until, barred } = this.#close(tooOften ? { ...refusal, times: 0 } : refusal)
     const waitMs = until - this.#now
-    closed?.(barred ? how.askedMs : waitMs)
-    if (tooOften) this.#line.giveUp(this.#gaveUp(how.times))
+    closed?.(barred ? refusal.askedMs : waitMs)
+    if (tooOften) this.#line.giveUp(this.#gaveUp(refusal.times))
     return tooOften || barred ? undefined : waitMs
   }
 
@@ -246,7 +254,7 @@ export class RateLimitGate {
     if (went) this.#line.moved()
   }
 
-  /** A wake-up only while someone waits for it. */
+  /** Sets the timer only while a call waits for it. */
   #wakeInTime(): void {
     this.#cancelWake?.()
     this.#cancelWake = undefined

@@ -1,17 +1,15 @@
 /**
- * The line before a model's gate: who waits, and who is told of its place.
+ * The calls that wait at the gate of a model, in the order of their tickets.
  *
- * - It is in the order of tickets.
- * - A change tells those whose place is a power of two: whoever waits hears of its way forward, and a line of a
- *   thousand that moves by one costs ten words, not a thousand. What a wait says of itself when it is asked is
- *   always so.
+ * - Waiters are notified only when their position is a power of two: a queue of 1,000 that advances by one sends 10
+ *   notifications. A position that is read later is always current.
  */
 import type { ModelWait } from '../port.js'
 
 export interface Waiter {
   readonly thread: string
   readonly ticket: number
-  readonly told: (wait: ModelWait) => void
+  readonly notify: (wait: ModelWait) => void
   go(): void
   giveUp(error: Error): void
 }
@@ -34,7 +32,7 @@ export class WaitingQueue {
     let at = this.#waiting.length
     while (at > 0 && (this.#waiting[at - 1]?.ticket ?? 0) > waiter.ticket) at--
     this.#waiting.splice(at, 0, waiter)
-    this.#tell(waiter)
+    this.#notify(waiter)
   }
 
   leave(waiter: Waiter): void {
@@ -47,7 +45,7 @@ export class WaitingQueue {
   next(): void {
     const waiter = this.#waiting.shift()
     if (!waiter) return
-    this.#tell(waiter)
+    this.#notify(waiter)
     waiter.go()
   }
 
@@ -57,39 +55,39 @@ export class WaitingQueue {
     for (const waiter of all) waiter.giveUp(error)
   }
 
-  /** Places behind `from` are others now, or the time is. */
+  /** Positions behind `from` have changed, or the time at which the gate opens. */
   moved(from = 0): void {
-    for (let place = 1; place <= this.#waiting.length; place *= 2) {
-      const waiter = place > from ? this.#waiting[place - 1] : undefined
-      if (waiter) this.#tell(waiter)
+    for (let position = 1; position <= this.#waiting.length; position *= 2) {
+      const waiter = position > from ? this.#waiting[position - 1] : undefined
+      if (waiter) this.#notify(waiter)
     }
   }
 
-  /** The first of them. */
+  /** The first `most` waiters. */
   list(most: number): readonly (ModelWait & { readonly thread: string })[] {
     return this.#waiting
       .slice(0, most)
       .map(({ thread }, ahead) => ({ thread, model: this.#model, place: ahead + 1, until: this.#until() }))
   }
 
-  #tell(waiter: Waiter): void {
-    waiter.told(new Wait(this.#model, this.#until, () => this.#waiting.indexOf(waiter) + 1))
+  #notify(waiter: Waiter): void {
+    waiter.notify(new Wait(this.#model, this.#until, () => this.#waiting.indexOf(waiter) + 1))
   }
 }
 
 class Wait implements ModelWait {
   readonly model: string
   readonly #until: () => number
-  readonly #place: () => number
+  readonly #position: () => number
 
-  constructor(model: string, until: () => number, place: () => number) {
+  constructor(model: string, until: () => number, position: () => number) {
     this.model = model
     this.#until = until
-    this.#place = place
+    this.#position = position
   }
 
   get place(): number {
-    return this.#place()
+    return this.#position()
   }
 
   get until(): number {

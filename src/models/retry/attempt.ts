@@ -1,24 +1,23 @@
 /**
- * One attempt among several at the same request, as retries and fallbacks make them.
+ * One attempt of several at the same request, as retries and fallbacks make them.
  *
- * - Once an attempt has ended, nothing it still emits reaches the consumer: its deltas would be taken for
- *   those of the attempt that follows.
+ * - Deltas of an attempt that has ended are dropped: they would be taken for those of the next attempt.
  */
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../port.js'
 
-/** A class: a literal with a getter has a hidden class of its own, and a swarm makes thousands a second. */
+/** A class: each literal with a getter gets a hidden class of its own, and a swarm creates thousands per second. */
 export class ModelAttempt implements ModelCallOptions {
   readonly #call: ModelCallOptions
-  readonly #spoke: (() => void) | undefined
+  readonly #onDelta: (() => void) | undefined
   #live = true
 
-  /** `spoke` is called with all that it emits. */
-  constructor(call: ModelCallOptions, spoke?: () => void) {
+  /** `onDelta` is called before each delta. */
+  constructor(call: ModelCallOptions, onDelta?: () => void) {
     this.#call = call
-    this.#spoke = spoke
+    this.#onDelta = onDelta
   }
 
-  /** Not copied: looking at a signal is what makes it. */
+  /** Not copied, because reading a signal creates it. */
   get signal(): AbortSignal {
     return this.#call.signal
   }
@@ -37,11 +36,11 @@ export class ModelAttempt implements ModelCallOptions {
 
   readonly emit = (delta: ModelDelta): void => {
     if (!this.#live) return
-    this.#spoke?.()
+    this.#onDelta?.()
     this.#call.emit(delta)
   }
 
-  /** The attempt failed: mute it. */
+  /** The attempt failed: its deltas are dropped from now on. */
   end(): void {
     this.#live = false
   }

@@ -1,16 +1,16 @@
 /**
- * Several models in order of preference: the next is asked when one fails. Retries belong inside each
- * (`withRetries`), so that a fallback happens only when a model has been given up.
+ * Several models in order of preference: when one fails, the next is called. Retries are inside each (`withRetries`),
+ * so that a fallback happens only after a model was given up.
  *
- * - Anything but an abort moves on to the next model, a refusal too: another model may take the request.
- * - The reply names the model that answered. The last error is thrown, with the earlier failures as data.
- * - `restarted` is called before each further model; deltas of a model that failed are dropped.
+ * - Every failure but an abort leads to the next model, also a refusal: another model may accept the request.
+ * - The reply names the model that gave it. The last error is thrown, with the earlier failures as data.
+ * - `restarted` is called before each further model; deltas of a failed model are dropped.
  */
 import { failure, type Failure, SkeinError, toFailure } from '../../core/failure.js'
 import { ModelAttempt } from './attempt.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
 
-interface Refusal {
+interface FailedModel {
   readonly model: string
   readonly failure: Failure
 }
@@ -30,9 +30,9 @@ async function firstAnswer(
   request: ModelRequest,
   call: ModelCallOptions,
 ): Promise<ModelReply> {
-  const refusals: Refusal[] = []
+  const failed: FailedModel[] = []
   for (const model of models) {
-    if (refusals.length > 0) call.restarted?.()
+    if (failed.length > 0) call.restarted?.()
     const attempt = new ModelAttempt(call)
     try {
       const reply = await model.call(request, attempt)
@@ -40,15 +40,15 @@ async function firstAnswer(
     } catch (thrown) {
       attempt.end()
       if (call.signal.aborted) throw call.signal.reason
-      refusals.push({ model: model.name, failure: toFailure(thrown, 'MODEL_UNAVAILABLE') })
+      failed.push({ model: model.name, failure: toFailure(thrown, 'MODEL_UNAVAILABLE') })
     }
   }
-  throw allFailed(refusals)
+  throw allFailed(failed)
 }
 
-function allFailed(refusals: readonly Refusal[]): SkeinError {
-  const earlier = refusals.slice(0, -1)
-  const last = refusals.at(-1)?.failure ?? failure('MODEL_UNAVAILABLE', 'no model was asked')
+function allFailed(failed: readonly FailedModel[]): SkeinError {
+  const earlier = failed.slice(0, -1)
+  const last = failed.at(-1)?.failure ?? failure('MODEL_UNAVAILABLE', 'no model was asked')
   const before = earlier.map(({ model, failure: { code } }) => `${model} ${code}`).join(', ')
   return new SkeinError(last.code, `${last.message}; before it failed: ${before}`, {
     retry: last.retry,

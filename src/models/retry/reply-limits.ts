@@ -1,13 +1,12 @@
 /**
- * How large one reply of a model may be. A provider that never stops speaking would otherwise fill the host's memory.
+ * The largest reply of a model. A provider that never stops streaming would otherwise fill the memory of the host.
  *
- * - A reply that goes beyond fails its step (`MODEL_REPLY_TOO_LARGE`) while it is still being spoken; what was said
- *   of it is void.
+ * - A larger reply fails its step (`MODEL_REPLY_TOO_LARGE`) while it is still streaming; its deltas are void.
  */
 import { SkeinError } from '../../core/failure.js'
 import type { ModelReply } from '../port.js'
 
-/** Far more than any model can say in one go. */
+/** Far more than any model produces in one reply. */
 export const replyLimits = {
   /** Of the text, and of the reasoning. */
   textChars: 4_000_000,
@@ -18,14 +17,14 @@ export const replyLimits = {
 
 export type ReplyPart = 'text' | 'reasoning' | 'call'
 
-/** What one attempt has said so far. */
+/** Counts the characters of one attempt. */
 export class ReplyMeter {
-  readonly #said = { text: 0, reasoning: 0, call: 0 }
+  readonly #chars = { text: 0, reasoning: 0, call: 0 }
 
   add(part: ReplyPart, chars: number): void {
-    this.#said[part] += chars
+    this.#chars[part] += chars
     const most = part === 'call' ? replyLimits.argsChars : replyLimits.textChars
-    if (this.#said[part] > most) throw tooLarge(`${part === 'call' ? 'args' : part} of more than ${most} characters`)
+    if (this.#chars[part] > most) throw tooLarge(`${part === 'call' ? 'args' : part} of more than ${most} characters`)
   }
 }
 
@@ -33,7 +32,7 @@ export function checkCalls(count: number): void {
   if (count > replyLimits.calls) throw tooLarge(`more than ${replyLimits.calls} calls`)
 }
 
-/** Of a reply that came whole. */
+/** Checks a reply that did not stream. */
 export function checkReplySize({ text, reasoning = '', calls }: ModelReply): void {
   const meter = new ReplyMeter()
   meter.add('text', text.length)

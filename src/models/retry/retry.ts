@@ -1,18 +1,17 @@
 /**
- * A model that tries again. Provider retries are their own thing (T6): they do not touch a tool's retries
- * and are not seen by the thread's journal.
+ * A model with retries. They are independent of the retries of a tool (T6) and are not recorded in the journal.
  *
- * - Only a failure that says `retry: true` is tried again, at most `maxRetries` times; a model that was not heard
- *   of in time once, and one that was not done in time not at all: whoever waits has waited long.
- * - The wait is drawn from [0, base × 2ⁿ), capped, so that many threads do not come back together; what
- *   the provider asked for comes on top, and is never shortened. A provider that asks for more than five
- *   minutes is given up at once: the turn should fail while someone still waits for it.
- * - Before each new attempt `restarted` is called; deltas of an attempt that is over are dropped.
- * - An abort ends a wait at once and leaves no wake-up behind.
- * - A rate limit, or a wait that the provider asks for, is not of one call: it closes the model's gate (gate.ts),
- *   and the call waits there with all others. Waiting is no attempt.
+ * - Only a failure with `retry: true` is retried, at most `maxRetries` times; an idle time-out once, a total time-out
+ *   never: the caller has waited long enough.
+ * - The wait is drawn from [0, base × 2ⁿ), capped, so that many threads do not come back together; the wait that the
+ *   provider asked for is added and never shortened. A call whose provider asks for more than five minutes is given up
+ *   at once.
+ * - `restarted` is called before each further attempt; deltas of an ended attempt are dropped.
+ * - A rate limit, or a wait that the provider asks for, concerns all calls: it closes the gate of the model
+ *   (rate-limit/gate.ts), and the call waits there with all others. Waiting does not count as an attempt.
  */
 import type { Random, Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
 import { abortableSleep } from './abort.js'
 import { ModelAttempt } from './attempt.js'
@@ -37,7 +36,7 @@ export interface RetryOptions {
   readonly capMs?: number
   /** Shared by all calls of the model. Default: one of its own. */
   readonly gate?: RateLimitGate
-  /** Told just before each wait. */
+  /** Called before each wait. */
   readonly retrying?: (info: RetryInfo) => void
 }
 
@@ -48,15 +47,15 @@ export function withRetries(model: Model, options: RetryOptions): Model {
 
 type Gated = RetryOptions & { readonly gate: RateLimitGate }
 
-interface Asked {
+interface RetriedCall {
   readonly request: ModelRequest
   readonly call: ModelCallOptions
 }
 
-async function attemptAll(model: Model, options: Gated, { request, call }: Asked): Promise<ModelReply> {
+async function attemptAll(model: Model, options: Gated, { request, call }: RetriedCall): Promise<ModelReply> {
   const { gate, clock } = options
   const ticket = gate.ticket()
-  let late = 0
+  let idleTimeouts = 0
   for (let attempt = 1; ; attempt++) {
     const pass = gate.free
       ? gate.begin()
@@ -78,7 +77,7 @@ async function attemptAll(model: Model, options: Gated, { request, call }: Asked
       if (call.signal.aborted) throw call.signal.reason
       if (!isSkeinError(thrown) || !thrown.retry) throw thrown
       const timeout = thrown.data?.['timeout']
-      if (timeout === 'total' || (timeout === 'idle' && ++late > 1)) throw givenUp(thrown, attempt)
+      if (timeout === 'total' || (timeout === 'idle' && ++idleTimeouts > 1)) throw givenUp(thrown, attempt)
       pauseMs = afterFailure(options, { model: model.name, thread: request.thread, attempt, error: thrown }, pass)
     } finally {
       gate.end(pass)
@@ -87,7 +86,7 @@ async function attemptAll(model: Model, options: Gated, { request, call }: Asked
   }
 }
 
-/** How long the call waits by itself; throws when it is given up. */
+/** How long the call itself waits (0: the gate makes it wait); throws when it is given up. */
 function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: GatePass | undefined): number {
   const { gate, maxRetries = defaultMaxRetries, retrying } = options
   const { attempt, error } = failed
@@ -113,6 +112,6 @@ function givenUp(error: SkeinError, attempts: number): SkeinError {
   return new SkeinError(error.code, `${error.message}; gave up after ${tries}`, {
     retry: error.retry,
     data: { ...error.data, attempts },
-    ...(error.cause !== undefined && { cause: error.cause }),
+    ...defined({ cause: error.cause }),
   })
 }

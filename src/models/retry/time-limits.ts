@@ -1,9 +1,9 @@
 /**
- * A model that must go on speaking: a provider that hangs would otherwise hold its turn for ever.
+ * Time limits of a model call: a provider that hangs would otherwise hold its turn without end.
  *
- * - An attempt of which nothing is heard for `idleMs`, or that is not over after `totalMs`, is aborted and is
- *   MODEL_UNAVAILABLE, whatever the model makes of the signal. An abort from outside stays what it is.
- * - Calls of one model share one wake-up, and none is left when nobody speaks: a call costs an entry in a list.
+ * - An attempt that is silent for `idleMs`, or not finished after `totalMs`, is aborted and fails with
+ *   MODEL_UNAVAILABLE, whatever the model does with the signal. An abort from outside keeps its reason.
+ * - Calls of one model share one timer, which is cancelled when no call is under way: a call costs an entry in a set.
  */
 import { createCancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'
@@ -11,7 +11,7 @@ import { SkeinError } from '../../core/failure.js'
 import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
 
 export interface TimeLimits {
-  /** Models that think in silence take minutes before their first word. */
+  /** Some models think for minutes before their first delta. */
   readonly idleMs: number
   readonly totalMs: number
 }
@@ -19,11 +19,11 @@ export interface TimeLimits {
 export const defaultTimeLimits: TimeLimits = { idleMs: 300_000, totalMs: 1_800_000 }
 
 export function withTimeLimits(model: Model, limits: TimeLimits, clock: Clock): Model {
-  const watch = new Watch(model.name, limits, clock)
-  return { name: model.name, call: (request, call) => watch.follow(call, (timed) => model.call(request, timed)) }
+  const watchdog = new Watchdog(model.name, limits, clock)
+  return { name: model.name, call: (request, call) => watchdog.follow(call, (timed) => model.call(request, timed)) }
 }
 
-class Watch {
+class Watchdog {
   readonly #model: string
   readonly #limits: TimeLimits
   readonly clock: Clock
@@ -62,15 +62,15 @@ class Watch {
     return Math.min(heardAt + this.#limits.idleMs, startedAt + this.#limits.totalMs)
   }
 
-  /** Entries are not moved when something is heard of them: the wake-up looks again. */
+  /** A sign of life does not move the timer: when it fires, all calls are checked again. */
   #arm(at: number): void {
     if (at >= this.#wakesAt) return
     this.#cancelWake?.()
     this.#wakesAt = at
-    this.#cancelWake = this.clock.wakeAt(at, () => this.#look())
+    this.#cancelWake = this.clock.wakeAt(at, () => this.#check())
   }
 
-  #look(): void {
+  #check(): void {
     this.#cancelWake = undefined
     this.#wakesAt = Infinity
     const now = this.clock.now()
@@ -95,7 +95,7 @@ class Watch {
   }
 }
 
-/** A model of the app's own may throw at once, or give no promise. */
+/** A model written by the app may throw synchronously, or return no promise. */
 function attempted(ask: () => Promise<ModelReply>): Promise<ModelReply> {
   try {
     return Promise.resolve(ask())
@@ -104,7 +104,7 @@ function attempted(ask: () => Promise<ModelReply>): Promise<ModelReply> {
   }
 }
 
-/** A class: a swarm makes thousands a second. */
+/** A class and no literal: a swarm creates thousands per second. */
 class TimedCall implements ModelCallOptions {
   readonly #call: ModelCallOptions
   readonly #clock: Clock
@@ -112,7 +112,7 @@ class TimedCall implements ModelCallOptions {
   readonly startedAt: number
   heardAt: number
   timedOut: (error: SkeinError) => void = () => undefined
-  #stopHearing: (() => void) | undefined
+  #stopListening: (() => void) | undefined
 
   constructor(call: ModelCallOptions, clock: Clock) {
     this.#call = call
@@ -120,12 +120,12 @@ class TimedCall implements ModelCallOptions {
     this.startedAt = this.heardAt = clock.now()
   }
 
-  /** Not before it is looked at: that is what makes the other one. */
+  /** Lazy, because reading the signal of the call creates it. */
   get signal(): AbortSignal {
     const outer = this.#call.signal
-    if (!this.#stopHearing) {
+    if (!this.#stopListening) {
       const abort = (): void => this.#cancel.abort(outer.reason)
-      this.#stopHearing = () => outer.removeEventListener('abort', abort)
+      this.#stopListening = () => outer.removeEventListener('abort', abort)
       if (outer.aborted) abort()
       else outer.addEventListener('abort', abort, { once: true })
     }
@@ -155,6 +155,6 @@ class TimedCall implements ModelCallOptions {
   }
 
   end(): void {
-    this.#stopHearing?.()
+    this.#stopListening?.()
   }
 }

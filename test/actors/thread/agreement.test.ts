@@ -274,26 +274,32 @@ function transcriptOf(landing: readonly number[]): readonly Message[] {
 }
 
 /** The rule in other words: what may run beside each other, given what is open before it. */
-function allowed({ items, drained }: Slots, { tally }: Turn): number[] {
-  return items.flatMap(({ outcome, hold, began, call, again, answer }, index) => {
+function allowed({ items, drained }: Slots, turn: Turn): number[] {
+  return items.flatMap((slot, index) => {
+    const { outcome, hold, began, call, answer } = slot
     if (outcome || hold || call.child || call.asks) return []
     const unsettled = items.slice(drained, index)
-    const itsTurn = unsettled.length === 0
-    if (
-      unsettled.some(
-        (earlier) => !earlier.outcome && earlier.call.sideEffect && !earlier.call.commutes && !earlier.passed,
-      )
-    )
-      return []
-    if (call.sideEffect && !began && !answer) return []
-    if (itsTurn) return [index]
-    if (again || call.inTurn || (call.sideEffect && !call.commutes)) return []
-    const same = unsettled.filter((earlier) => earlier.call.tool === call.tool).length
-    const { done = 0, failed = 0 } = tally?.tools[call.tool] ?? {}
-    const { maxExecutions = Infinity, breaker = Infinity, cacheKey } = call.policy ?? {}
-    const known =
-      cacheKey !== undefined &&
-      (tally?.cache[cacheKey] || unsettled.some((earlier) => earlier.call.policy?.cacheKey === cacheKey))
-    return known || done + same >= maxExecutions || failed + same >= breaker ? [] : [index]
+    if (unsettled.some(isBarrier) || (call.sideEffect && !began && !answer)) return []
+    return unsettled.length === 0 || mayRunAhead(slot, unsettled, turn) ? [index] : []
   })
+}
+
+type Slot = Slots['items'][number]
+
+function isBarrier({ outcome, call, passed }: Slot): boolean {
+  return !outcome && !!call.sideEffect && !call.commutes && !passed
+}
+
+/** Neither a cache nor a limit could make its result another one once the calls before it have settled. */
+function mayRunAhead({ call, again }: Slot, unsettled: readonly Slot[], { tally }: Turn): boolean {
+  if (again || call.inTurn || (call.sideEffect && !call.commutes)) return false
+  const same = unsettled.filter((earlier) => earlier.call.tool === call.tool).length
+  const { done = 0, failed = 0 } = tally?.tools[call.tool] ?? {}
+  const { maxExecutions = Infinity, breaker = Infinity, cacheKey } = call.policy ?? {}
+  return !isKnown(cacheKey, unsettled, tally) && done + same < maxExecutions && failed + same < breaker
+}
+
+function isKnown(cacheKey: string | undefined, unsettled: readonly Slot[], tally: Turn['tally']): boolean {
+  if (cacheKey === undefined) return false
+  return !!tally?.cache[cacheKey] || unsettled.some((earlier) => earlier.call.policy?.cacheKey === cacheKey)
 }

@@ -4,9 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import { effectOf, toolMetadata } from '../../../src/agent/effect.js'
-import { kindOf } from '../../../src/agent/tool-kind.js'
-import { ignoresKey } from '../../../src/agent/checks/tool-key.js'
+import { ignoresKey } from '../../../src/agent/checks/tools.js'
+import { effectOf, kindOf, toolMetadata } from '../../../src/agent/effect.js'
 import { fromTools } from '../../../src/tools/foreign/from-tools.js'
 import { hostTools } from '../../../src/tools/own/host-tools.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
@@ -92,7 +91,7 @@ describe('effects', () => {
     expect(effectOf({ ...plan, idempotent: true }, app(pay, shop))).toMatchObject({ idempotent: true })
   })
 
-  it('it commutes if it says so, or if all that act do', () => {
+  it('a tool commutes if it says so, or if all that act do', () => {
     const log = tool('log', { sideEffect: true, commutes: true })
     const pay = tool('pay', { sideEffect: true })
     expect(effectOf(tool('a', { uses: ['log'] }), app(log, pay))).toMatchObject({ sideEffect: true, commutes: true })
@@ -114,7 +113,8 @@ describe('effects', () => {
           saying(`t${index}`, value, index < used.length ? [`t${index + 1}`] : []),
         )
         const all = [own, ...used]
-        const expected = all.includes(true) ? true : all.every((value) => value === false) ? false : undefined
+        const free = all.every((value) => value === false) ? false : undefined
+        const expected = all.includes(true) || free
         expect(effectOf(chain[0] ?? tool('t0'), app(...chain)).sideEffect).toBe(expected)
       }),
     )

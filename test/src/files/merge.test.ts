@@ -771,23 +771,34 @@ function checkPaths(
   let merges = 0
   for (const at of new Set([base, ours, theirs].flatMap((each) => [...walk(each).keys()]))) {
     const [before, mine, its, now] = [base, ours, theirs, tree].map((each) => nodeAt(each, at))
-    for (const side of [mine, its]) {
-      if (side?.kind !== 'file' || hashes.has(side.hash) || (before?.kind === 'file' && before.hash === side.hash))
-        continue
-      // Not there as it is, so it must be part of a merged text: every line that this side wrote.
-      merges++
-      const known = new Set([...linesOf(before), ...linesOf(now)])
+    const mixed = [mine, its].filter((side) => side?.kind === 'file' && !hashes.has(side.hash) && !same(before, side))
+    merges += mixed.length
+    // Not there as it is, so it must be part of a merged text: every line that this side wrote.
+    const known = new Set([...linesOf(before), ...linesOf(now)])
+    for (const side of mixed) {
       if (now?.kind !== 'file' || linesOf(side).some((line) => !known.has(line)))
         wrong.push(`${at} has lost ${plain(side)}`)
     }
-    if (conflicts.some((conflict) => at === conflict.path || at.startsWith(`${conflict.path}/`))) continue
-    // A directory also stands for what is in it.
-    if (now?.kind === 'dir' && now.entries.size > 0 && (mine?.kind === 'dir' || its?.kind === 'dir')) continue
-    const [was, here, there, is] = [before, mine, its, now].map(plain)
-    if (there === was || there === here ? is !== here : here === was && is !== there)
-      wrong.push(`${at} is ${is}, not of ${was}, ${here}, ${there}`)
+    const inConflict = conflicts.some((conflict) => at === conflict.path || at.startsWith(`${conflict.path}/`))
+    if (!inConflict) wrong.push(...checkRule(at, { before, mine, its, now }))
   }
   return { wrong, merges }
+}
+
+function same(before: TreeNode | undefined, side: TreeNode): boolean {
+  return before?.kind === 'file' && side.kind === 'file' && before.hash === side.hash
+}
+
+type Nodes = Readonly<Record<'before' | 'mine' | 'its' | 'now', TreeNode | undefined>>
+
+/** The rule of a three-way merge where there is no conflict: a change of one side stands, else nothing changes. */
+function checkRule(at: string, { before, mine, its, now }: Nodes): readonly string[] {
+  // A directory also stands for what is in it.
+  const isSharedDir = now?.kind === 'dir' && now.entries.size > 0 && (mine?.kind === 'dir' || its?.kind === 'dir')
+  if (isSharedDir) return []
+  const [was, here, there, is] = [before, mine, its, now].map(plain)
+  const isWrong = there === was || there === here ? is !== here : here === was && is !== there
+  return isWrong ? [`${at} is ${is}, not of ${was}, ${here}, ${there}`] : []
 }
 
 describe('the report', () => {

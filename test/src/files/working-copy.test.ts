@@ -474,7 +474,7 @@ describe('many operations at once', () => {
     ])
   })
 
-  it('it is opened once, when it is needed, and closed in the end', async () => {
+  it('is opened once, when it is needed, and closed in the end', async () => {
     let opened = 0
     const open = async (): Promise<FileSource> => {
       opened++

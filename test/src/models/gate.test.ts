@@ -336,6 +336,15 @@ describe('whatever happens', () => {
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 8_000 }) }) },
   )
 
+  type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
+
+  /** How many calls that waited may have gone in this step. */
+  const mostFromLine = ({ kind }: Step, { free, isClosed }: { readonly free: boolean; readonly isClosed: boolean }) => {
+    if (kind === 'time' || free) return Infinity
+    // A reply or a first word lets two go at most: its own place, and one more.
+    return isClosed ? 0 : 2
+  }
+
   it('nobody overtakes, nothing is sent while it is closed, and never more go than were let in', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -349,18 +358,29 @@ describe('whatever happens', () => {
           return one
         }
         let asked = 0
+        const take = (each: Step): void => {
+          switch (each.kind) {
+            case 'ask':
+              for (let count = 0; count < each.count; count++) open.set(`t${++asked}`, ask(`t${asked}`))
+              return
+            case 'reply':
+              return under(each.which)?.reply()
+            case 'limit':
+              return under(each.which)?.fail(limited(each.askedMs))
+            case 'break':
+              return under(each.which)?.fail(new SkeinError('MODEL_REJECTED', 'no'))
+            case 'abort':
+              return [...open.values()][each.which % Math.max(1, open.size)]?.abort('enough')
+            case 'time':
+              return clock.advance(each.ms)
+          }
+        }
         for (const each of steps) {
           const before = sent.length
           const line = gate.waiting(1_000).map(({ thread }) => thread)
           const free = gate.free
           const until = gate.waiting(1)[0]?.until ?? 0
-          if (each.kind === 'ask')
-            for (let count = 0; count < each.count; count++) open.set(`t${++asked}`, ask(`t${asked}`))
-          else if (each.kind === 'reply') under(each.which)?.reply()
-          else if (each.kind === 'limit') under(each.which)?.fail(limited(each.askedMs))
-          else if (each.kind === 'break') under(each.which)?.fail(new SkeinError('MODEL_REJECTED', 'no'))
-          else if (each.kind === 'abort') [...open.values()][each.which % Math.max(1, open.size)]?.abort('enough')
-          else clock.advance(each.ms)
+          take(each)
           await turn()
           const went = sent.slice(before).map(({ thread }) => thread)
           // From the front of the line, in its order; behind it whoever has just come.
@@ -369,9 +389,7 @@ describe('whatever happens', () => {
             (thread) => fromLine.includes(thread) || gate.waiting(1_000).some((waits) => waits.thread === thread),
           )
           expect(fromLine).toEqual(kept.slice(0, fromLine.length))
-          const most = each.kind === 'time' || free ? Infinity : until > clock.now() ? 0 : 2
-          // A reply or a first word lets two go at most: its own place, and one more.
-          expect(fromLine.length).toBeLessThanOrEqual(most)
+          expect(fromLine.length).toBeLessThanOrEqual(mostFromLine(each, { free, isClosed: until > clock.now() }))
           const tickets = gate.waiting(1_000).map(({ thread }) => Number(thread.slice(1)))
           expect(tickets).toEqual([...tickets].sort((one, other) => one - other))
         }

@@ -213,7 +213,7 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
   })
 
   // Nor what else there is.
-  it.runIf(isolation === 'auto' && hasPids)('it sees no process but its own, and nothing of the host', async () => {
+  it.runIf(isolation === 'auto' && hasPids)('sees no process but its own, and nothing of the host', async () => {
     expect(
       await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation }),
     ).toMatch(/^[1-9]\n1\n$/)

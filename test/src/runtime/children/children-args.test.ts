@@ -113,12 +113,10 @@ onEveryStore('what a child is told', (world) => {
           ...(app.blocking === false && { blocking: false }),
           resumable: { receives_messages: 'side_a', maxInstances: app.maxInstances },
         },
-        lead: ({ messages, step }) =>
-          step === 0
-            ? calls(create('one'), create('two'))
-            : step === 1
-              ? calls(create('three'))
-              : results(messages).join(' | '),
+        lead: ({ messages, step }) => {
+          if (step === 0) return calls(create('one'), create('two'))
+          return step === 1 ? calls(create('three')) : results(messages).join(' | ')
+        },
         writer: ({ messages }) => `${messages.filter(({ role }) => role === 'user').length}`,
       })
     const skein = await world.open(said({ maxInstances: 1 }))

@@ -155,13 +155,10 @@ onEveryStore('files that go back', (world) => {
   })
 
   it('S8: what does not fit into the parent’s quota is left out, and the answer is heard', async () => {
-    const big = looseTool(
-      'big',
-      async ({ files }) => (
-        await files.writeFile('/big', new Uint8Array(600)),
-        { status: 'success', result: 'made', attachments: ['/big'] }
-      ),
-    )
+    const big = looseTool('big', async ({ files }) => {
+      await files.writeFile('/big', new Uint8Array(600))
+      return { status: 'success', result: 'made', attachments: ['/big'] }
+    })
     const app = family({
       tools: [big],
       lead: ({ messages, step }) => (step === 0 ? calls(write('x')) : results(messages).join()),

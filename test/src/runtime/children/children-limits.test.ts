@@ -92,7 +92,10 @@ onEveryStore('limits of children', (world) => {
     const gate = deferred()
     const app = family({
       lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'done'),
-      writer: async () => (await gate.promise, 'ok'),
+      writer: async () => {
+        await gate.promise
+        return 'ok'
+      },
     })
     const skein = await world.open(app, { limits: { maxParallelChildren: 1 } })
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })

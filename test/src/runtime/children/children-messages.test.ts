@@ -41,8 +41,10 @@ onEveryStore('messages to a child that stays', (world) => {
     const gate = deferred()
     const app = family({
       relation: { resumable, blocking: false },
-      lead: ({ messages }) =>
-        last(messages) === 'go' ? calls(make('one')) : results(messages).length === 1 ? calls(say('two')) : 'read',
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(make('one'))
+        return results(messages).length === 1 ? calls(say('two')) : 'read'
+      },
       writer: async ({ messages }) => {
         if (last(messages) === 'one') await gate.promise
         return `answer to ${last(messages)}`
@@ -85,12 +87,10 @@ onEveryStore('messages to a child that stays', (world) => {
     const asked: string[] = []
     const app = family({
       relation: { resumable },
-      lead: ({ messages }) =>
-        last(messages) === 'make'
-          ? calls(make('zero'))
-          : last(messages) === 'ask'
-            ? calls(say('one'), say('two'))
-            : 'done',
+      lead: ({ messages }) => {
+        if (last(messages) === 'make') return calls(make('zero'))
+        return last(messages) === 'ask' ? calls(say('one'), say('two')) : 'done'
+      },
       writer: async ({ messages }) => {
         asked.push(last(messages))
         if (last(messages) === 'mine') await gate.promise

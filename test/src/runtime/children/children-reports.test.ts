@@ -86,7 +86,10 @@ onEveryStore('turns that the parent did not begin', (world) => {
         : `after ${last(messages)}`
     }
     const gate = deferred()
-    const helper: Script = async () => (await gate.promise, 'helped')
+    const helper: Script = async () => {
+      await gate.promise
+      return 'helped'
+    }
     const skein = await world.open(cast({ lead: onGo(make('begin')), boss, helper, tools: [later, note] }))
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
@@ -169,13 +172,15 @@ onEveryStore('a child that does not stay', (world) => {
     const asked: string[] = []
     const boss: Script = ({ messages }) => {
       asked.push(last(messages))
-      return last(messages) === 'begin'
-        ? calls(help('look'), help('see'))
-        : results(messages).length > 0 && messages.at(-1)?.role === 'tool'
-          ? 'started two'
-          : `all in: ${messages.filter(({ silent: hidden }) => hidden).length}`
+      if (last(messages) === 'begin') return calls(help('look'), help('see'))
+      return results(messages).length > 0 && messages.at(-1)?.role === 'tool'
+        ? 'started two'
+        : `all in: ${messages.filter(({ silent: hidden }) => hidden).length}`
     }
-    const helper: Script = async ({ messages }) => (await gate.promise, `helped with ${last(messages)}`)
+    const helper: Script = async ({ messages }) => {
+      await gate.promise
+      return `helped with ${last(messages)}`
+    }
     const skein = await world.open(
       cast({
         lead: ({ messages }) =>
@@ -245,12 +250,10 @@ onEveryStore('a child that does not stay', (world) => {
 function courierApp(): readonly Definition[] {
   const lead: Script = ({ messages }) =>
     last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : results(messages).join()
-  const boss: Script = ({ messages }) =>
-    last(messages) === 'begin'
-      ? calls(help('look'))
-      : messages.at(-1)?.role === 'tool'
-        ? 'asked'
-        : `boss: ${last(messages)}`
+  const boss: Script = ({ messages }) => {
+    if (last(messages) === 'begin') return calls(help('look'))
+    return messages.at(-1)?.role === 'tool' ? 'asked' : `boss: ${last(messages)}`
+  }
   const definitions = cast({ lead, boss, ofBoss: {}, ofHelper: {} }).filter(({ name }) => name !== 'helper')
   return [
     ...definitions,

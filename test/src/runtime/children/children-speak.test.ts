@@ -64,8 +64,10 @@ onEveryStore('a child that speaks for itself', (world) => {
     const app = family({
       tools: [step],
       relation: explicit,
-      lead: ({ messages }) =>
-        last(messages) === 'go' ? calls(create('work')) : last(messages) === 'list' ? calls('subagent_list') : 'ok',
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(create('work'))
+        return last(messages) === 'list' ? calls('subagent_list') : 'ok'
+      },
       writer: async ({ step: at }) => {
         if (at === 0)
           return calls({ tool: 'step', args: { text: 'reading' } }, { tool: 'step', args: { text: 'half way' } })
@@ -103,8 +105,10 @@ onEveryStore('a child that speaks for itself', (world) => {
   it('S7: what a child failed of is in the list, where it is told to nobody', async () => {
     const app = family({
       relation: explicit,
-      lead: ({ messages }) =>
-        last(messages) === 'go' ? calls(create('x')) : last(messages) === 'list' ? calls('subagent_list') : 'ok',
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(create('x'))
+        return last(messages) === 'list' ? calls('subagent_list') : 'ok'
+      },
       writer: () => ({ error: 'the provider refused' }),
     })
     const skein = await world.open(app)

@@ -145,7 +145,12 @@ onEveryStore('a child that answers a call', (world) => {
     const hang = looseTool(
       'hang',
       ({ signal }) =>
-        new Promise((_, reject) => signal.addEventListener('abort', () => (ended.push('tool'), reject(signal.reason)))),
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => {
+            ended.push('tool')
+            reject(signal.reason)
+          }),
+        ),
     )
     const app = family({
       tools: [hang],
@@ -267,13 +272,14 @@ onEveryStore('children that stay', (world) => {
     const gate = deferred()
     const app = family({
       relation: { blocking: false },
-      lead: ({ messages }) =>
-        last(messages) === 'go'
-          ? calls(write('a'))
-          : last(messages).startsWith('[writer-1]')
-            ? `so: ${last(messages)}`
-            : 'meanwhile',
-      writer: async () => (await gate.promise, 'the section'),
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(write('a'))
+        return last(messages).startsWith('[writer-1]') ? `so: ${last(messages)}` : 'meanwhile'
+      },
+      writer: async () => {
+        await gate.promise
+        return 'the section'
+      },
     })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
@@ -329,7 +335,10 @@ onEveryStore('children that work on a copy of the files', (world) => {
   })
 
   it('F1: without it a child has none of its parent’s files, and leaves none behind', async () => {
-    const look = looseTool('look', async ({ files }) => (await files.writeFile('/mine', 'x'), files.readdir('/')))
+    const look = looseTool('look', async ({ files }) => {
+      await files.writeFile('/mine', 'x')
+      return files.readdir('/')
+    })
     const app = family({
       tools: [look],
       lead: ({ step }) => (step === 0 ? calls(write('x')) : 'done'),

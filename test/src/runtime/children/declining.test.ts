@@ -112,12 +112,12 @@ onEveryStore('a child that stays and fails at first', (world) => {
   it('S2: the model is told its reference, because it lives and can be spoken to', async () => {
     const app = family({
       relation: { resumable: stays },
-      lead: ({ messages }) =>
-        last(messages) === 'go'
-          ? calls(make)
-          : last(messages).includes('broken')
-            ? calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'again' } })
-            : last(messages),
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(make)
+        return last(messages).includes('broken')
+          ? calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'again' } })
+          : last(messages)
+      },
       writer: ({ messages }) => (last(messages) === 'hello' ? { error: 'broken' } : 'now it works'),
     })
     const skein = await world.open(app)

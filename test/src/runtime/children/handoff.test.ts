@@ -81,7 +81,10 @@ onEveryStore('an agent that takes over', (world) => {
   it('S9: what a model is told: who takes over, and what it needs; nobody hands over to itself', async () => {
     let told: unknown
     const { app } = desk({
-      front: ({ tools }) => ((told = tools), 'Hello.'),
+      front: ({ tools }) => {
+        told = tools
+        return 'Hello.'
+      },
       expertPrompt: { requiredSchema: z.object({ topic: z.string() }) },
     })
     const skein = await world.open(app)

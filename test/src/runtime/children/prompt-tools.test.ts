@@ -126,9 +126,16 @@ onEveryStore('a prompt as a tool', (world) => {
   })
 
   it('S10: what its tools queue is done too, and counts among the calls', async () => {
-    const queue = looseTool('queue', (state) => (state.queueTool('look', { at: 'later' }), 'queued'), {
-      uses: ['look'],
-    })
+    const queue = looseTool(
+      'queue',
+      (state) => {
+        state.queueTool('look', { at: 'later' })
+        return 'queued'
+      },
+      {
+        uses: ['look'],
+      },
+    )
     const { sum, texts } = await ask({
       asks: [say('x')],
       sums: () => calls('queue'),
@@ -255,7 +262,10 @@ onEveryStore('a prompt as a tool', (world) => {
     const gates = ['a', 'b'].map(() => deferred())
     const { app: definitions } = app({
       asks: [say('0'), 'nowhere', say('1')],
-      sums: async ({ messages }) => (await gates[Number(messages[0]?.text)]?.promise, `${messages[0]?.text}`),
+      sums: async ({ messages }) => {
+        await gates[Number(messages[0]?.text)]?.promise
+        return `${messages[0]?.text}`
+      },
     })
     const skein = await world.open(definitions)
     const run = (await skein.threads.create({ agent: 'lead', id: 'lead' })).send('go')
@@ -278,7 +288,13 @@ onEveryStore('a prompt as a tool', (world) => {
       return [
         ...definitions.filter(({ name }) => name !== 'lead_p' && !(gone && name === 'sum_up')),
         definePrompt({ name: 'lead_p', prompt: 'You lead.', model: 'lead_m', tools }),
-        defineModel({ name: 'writer_m', model: scriptedModel(async () => (await gate.promise, 'wrote')) }),
+        defineModel({
+          name: 'writer_m',
+          model: scriptedModel(async () => {
+            await gate.promise
+            return 'wrote'
+          }),
+        }),
         definePrompt({ name: 'writer_p', prompt: 'x', model: 'writer_m' }),
         defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_p' }, exposeAsTool: true }),
       ]

@@ -113,8 +113,22 @@ onEveryStore('a supervised child', (world) => {
 
   it('B5: one that has done something to the world, or may have, is not tried again unless that can be done twice', async () => {
     const sent: unknown[] = []
-    const mail = looseTool('mail', (_, { to }) => (sent.push(to), 'sent'), { sideEffect: true })
-    const put = looseTool('put', (_, { to }) => (sent.push(to), 'put'), { sideEffect: true, idempotent: true })
+    const mail = looseTool(
+      'mail',
+      (_, { to }) => {
+        sent.push(to)
+        return 'sent'
+      },
+      { sideEffect: true },
+    )
+    const put = looseTool(
+      'put',
+      (_, { to }) => {
+        sent.push(to)
+        return 'put'
+      },
+      { sideEffect: true, idempotent: true },
+    )
     const throws = looseTool('throws', () => Promise.reject(new Error('refused')), { sideEffect: true })
     const app = family({
       tools: [mail, put, throws],
@@ -195,8 +209,10 @@ onEveryStore('a supervised child', (world) => {
     const make = () =>
       family({
         relation: { blocking: false, supervision: twice },
-        lead: ({ messages }) =>
-          last(messages) === 'go' ? ask('x') : last(messages).startsWith('[writer-1]') ? last(messages) : 'meanwhile',
+        lead: ({ messages }) => {
+          if (last(messages) === 'go') return ask('x')
+          return last(messages).startsWith('[writer-1]') ? last(messages) : 'meanwhile'
+        },
         writer: async () => {
           tries++
           if (tries === 1) return { error: 'no' }

@@ -102,7 +102,10 @@ onEveryStore('a tree that is paused', (world) => {
       family({
         lead: ({ step }) => (step === 0 ? calls(ask('boss', 'go')) : 'end'),
         boss,
-        writer: async () => (await hold.promise, 'written'),
+        writer: async () => {
+          await hold.promise
+          return 'written'
+        },
       })
     let skein = await world.open(make())
     let lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
@@ -177,7 +180,10 @@ onEveryStore('a tree that settles', (world) => {
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').accepted()
     let settled = false
-    const settling = thread.settled({ tree: true }).then((head) => ((settled = true), head))
+    const settling = thread.settled({ tree: true }).then((head) => {
+      settled = true
+      return head
+    })
     await until('the approval', async () => (await skein.inbox.list()).length === 1)
     await quiet(50)
     expect(settled).toBe(false)
@@ -209,7 +215,10 @@ onEveryStore('a tree that settles', (world) => {
 onEveryStore('reasons', (world) => {
   it('F7: why a thread was paused, cancelled or terminated is in its head, its events and what its parent reads', async () => {
     const began = deferred()
-    const slow = looseTool('slow', () => (began.resolve(), deferred().promise))
+    const slow = looseTool('slow', () => {
+      began.resolve()
+      return deferred().promise
+    })
     const boss: Script = () => calls('slow')
     const lead: Script = ({ step }) => (step === 0 ? calls(ask('boss', 'go')) : 'end')
     const skein = await world.open(family({ lead, boss }, [slow]))
@@ -241,12 +250,12 @@ onEveryStore('reasons', (world) => {
   })
 
   it('F7: a child that waits for nothing and is terminated is known to its parent as over; one of a terminated parent says why', async () => {
-    const script: Script = ({ step, messages }) =>
-      messages.at(-1)?.text === 'look'
-        ? calls('subagent_list')
-        : step === 0
-          ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } })
-          : 'end'
+    const script: Script = ({ step, messages }) => {
+      if (messages.at(-1)?.text === 'look') return calls('subagent_list')
+      return step === 0
+        ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } })
+        : 'end'
+    }
     const skein = await world.open(family({ lead: script }))
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').text()

@@ -16,7 +16,10 @@ onEveryStore('approvals', (world) => {
       args: z.object({ cents: z.number().int().positive() }),
       needsApproval: true,
       sideEffect: true,
-      execute: (state, args) => (ran.push(args), `paid ${args.cents} ${state.idempotencyKey.length}`),
+      execute: (state, args) => {
+        ran.push(args)
+        return `paid ${args.cents} ${state.idempotencyKey.length}`
+      },
     }),
     ...more,
   })
@@ -128,7 +131,14 @@ onEveryStore('approvals', (world) => {
   it('A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs again', async () => {
     const ran: string[] = []
     const note = (name: string, more: Partial<ToolDefinition> = {}) =>
-      looseTool(name, () => (ran.push(name), name), more)
+      looseTool(
+        name,
+        () => {
+          ran.push(name)
+          return name
+        },
+        more,
+      )
     const tools = [
       note('first', { needsApproval: true, sideEffect: true }),
       note('plain'),
@@ -164,13 +174,20 @@ onEveryStore('approvals', (world) => {
 
   it('A2: a call that waits for its turn behind one that waits for a person is at rest, and goes on after it', async () => {
     const log: string[] = []
-    const first = looseTool('first', async ({ files }) => (await files.writeFile('/x', 'by the first'), 'first'), {
-      needsApproval: true,
-    })
-    const reader = looseTool(
-      'reader',
-      async ({ files }) => (log.push('begins'), (await files.exists('/x')) ? files.readFile('/x', 'utf8') : 'nothing'),
+    const first = looseTool(
+      'first',
+      async ({ files }) => {
+        await files.writeFile('/x', 'by the first')
+        return 'first'
+      },
+      {
+        needsApproval: true,
+      },
     )
+    const reader = looseTool('reader', async ({ files }) => {
+      log.push('begins')
+      return (await files.exists('/x')) ? files.readFile('/x', 'utf8') : 'nothing'
+    })
     const skein = await world.open(asking([first, reader]))
     const thread = await begin(skein)
     await until('the reader', () => log.length === 1)
@@ -185,7 +202,14 @@ onEveryStore('approvals', (world) => {
   it('A1: a function decides, and one that throws lets nothing run', async () => {
     const ran: unknown[] = []
     const asks = (name: string, needsApproval: ToolDefinition['needsApproval']) =>
-      looseTool(name, (_, args) => (ran.push(args), 'ok'), needsApproval === undefined ? {} : { needsApproval })
+      looseTool(
+        name,
+        (_, args) => {
+          ran.push(args)
+          return 'ok'
+        },
+        needsApproval === undefined ? {} : { needsApproval },
+      )
     const tools = [
       asks('large', async (args) => (args as { n: number }).n > 10),
       asks('broken', () => {
@@ -227,7 +251,10 @@ onEveryStore('approvals', (world) => {
     await world.close(skein)
     world.clock.advance(10_000)
     const thread = await (await world.open(app)).threads.get('t')
-    await until('the end', async () => (world.clock.advance(0), (await thread.status()) === 'idle'))
+    await until('the end', async () => {
+      world.clock.advance(0)
+      return (await thread.status()) === 'idle'
+    })
     expect(await thread.run('m').text()).toBe('done')
     expect(results(await thread.messages())).toEqual([
       'Error TOOL_DENIED: pay was not allowed by deadline: nobody decided in time; it was not run',
@@ -313,7 +340,10 @@ onEveryStore('people', (world) => {
       description: 'Judges',
       args: z.object({ risk: z.number() }),
       outputSchema: z.object({ verdict: z.string() }),
-      onToolCalled: (_, { risk }) => (asked.push(`asked ${risk}`), risk < 5 ? { verdict: 'fine' } : null),
+      onToolCalled: (_, { risk }) => {
+        asked.push(`asked ${risk}`)
+        return risk < 5 ? { verdict: 'fine' } : null
+      },
       onResponseReceived: (_, answer) => {
         if (answer === 'throw') throw new Error('not like that')
         return { verdict: answer === 'bad' ? 5 : `a person said ${String(answer)}` } as { verdict: string }

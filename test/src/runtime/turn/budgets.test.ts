@@ -42,7 +42,10 @@ onEveryStore('a budget', (world) => {
     const gate = deferred()
     const script = {
       lead: ({ step }: { step: number }) => (step === 0 ? { calls: ask('a', 'b') } : 'done'),
-      writer: async () => (await gate.promise, { text: 'wrote', usage: tokens(7) }),
+      writer: async () => {
+        await gate.promise
+        return { text: 'wrote', usage: tokens(7) }
+      },
     }
     const cases: readonly [Partial<Family>, number][] = [
       [{ relation: { budget: { tokens: 30 } }, ofWriter: { budget: { tokens: 40 } } }, 60],
@@ -80,10 +83,10 @@ onEveryStore('a budget', (world) => {
     const app = family({
       relation: { budget: { tokens: 40 } },
       lead: ({ step, messages }) => (step === 0 ? { calls: ask('a', 'b', 'c') } : results(messages).join()),
-      writer: async ({ messages }) => (
-        await gates.get(last(messages))?.promise,
-        { text: last(messages), usage: tokens(10) }
-      ),
+      writer: async ({ messages }) => {
+        await gates.get(last(messages))?.promise
+        return { text: last(messages), usage: tokens(10) }
+      },
     })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 80 } })
@@ -155,7 +158,10 @@ onEveryStore('a budget', (world) => {
     const app = family({
       relation: { blocking: false, budget: { tokens: 50 } },
       lead: ({ messages }) => (last(messages) === 'go' ? { calls: ask('a') } : 'noted'),
-      writer: async () => (await gate.promise, { text: 'wrote', usage: tokens(20) }),
+      writer: async () => {
+        await gate.promise
+        return { text: 'wrote', usage: tokens(20) }
+      },
     })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 100 } })
@@ -183,12 +189,10 @@ onEveryStore('a budget', (world) => {
           ? { calls: [{ tool: 'subagent_message', args: { reference: say.slice(3, 11), message: say.slice(12) } }] }
           : 'ok'
       },
-      writer: ({ messages }) =>
-        last(messages) === 'fail'
-          ? { error: 'no' }
-          : last(messages) === 'hang'
-            ? new Promise(() => undefined)
-            : { text: 'wrote', usage: tokens(5) },
+      writer: ({ messages }) => {
+        if (last(messages) === 'fail') return { error: 'no' }
+        return last(messages) === 'hang' ? new Promise(() => undefined) : { text: 'wrote', usage: tokens(5) }
+      },
     })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 100 } })

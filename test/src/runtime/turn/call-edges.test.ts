@@ -58,7 +58,14 @@ onEveryStore('edges of calls', (world) => {
 
   it('an intent that was being committed when the skein was closed is no unknown effect', async () => {
     const ran: string[] = []
-    const pay = looseTool('pay', () => (ran.push('pay'), 'paid'), { sideEffect: true })
+    const pay = looseTool(
+      'pay',
+      () => {
+        ran.push('pay')
+        return 'paid'
+      },
+      { sideEffect: true },
+    )
     const app = asking([pay])
     const skein = await world.open(app)
     const held = deferred()
@@ -186,7 +193,10 @@ onEveryStore('edges of calls', (world) => {
     await closing
     const again = await world.open(app)
     // Where others may have had the thread, they have a lease to tell what came of it.
-    await until('someone is asked', async () => (world.clock.advance(1_000), (await again.inbox.list()).length === 1))
+    await until('someone is asked', async () => {
+      world.clock.advance(1_000)
+      return (await again.inbox.list()).length === 1
+    })
     await again.inbox.reject('t/call_1_0')
     const thread = await again.threads.get('t')
     await thread.run('m').text()

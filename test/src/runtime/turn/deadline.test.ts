@@ -9,7 +9,10 @@ const limits = { maxWallClockMs: 10_000 }
 onEveryStore('maxWallClockMs', (world) => {
   it('L1: a turn that takes too long ends with a reason and what there is of it', async () => {
     const began = deferred<AbortSignal>()
-    const slow = looseTool('slow', ({ signal }) => (began.resolve(signal), deferred().promise))
+    const slow = looseTool('slow', ({ signal }) => {
+      began.resolve(signal)
+      return deferred().promise
+    })
     const { app } = tinyApp({
       script: [{ text: 'I try.', calls: [{ tool: 'slow', args: {} }] }, 'next'],
       tools: [slow],
@@ -44,7 +47,12 @@ onEveryStore('maxWallClockMs', (world) => {
     const make = () =>
       tinyApp({
         script: () => calls('slow'),
-        tools: [looseTool('slow', () => (began[runs++]?.resolve(), deferred().promise))],
+        tools: [
+          looseTool('slow', () => {
+            began[runs++]?.resolve()
+            return deferred().promise
+          }),
+        ],
       }).app
     const first = await world.open(make(), { limits, closeGraceMs: 0 })
     const { id } = await first.threads.create({ agent: 'helper' })
@@ -69,8 +77,15 @@ onEveryStore('maxWallClockMs', (world) => {
   it('L1, P1: a deadline that passed while nobody was there ends the turn at once', async () => {
     const began = deferred()
     const make = () =>
-      tinyApp({ script: () => calls('slow'), tools: [looseTool('slow', () => (began.resolve(), deferred().promise))] })
-        .app
+      tinyApp({
+        script: () => calls('slow'),
+        tools: [
+          looseTool('slow', () => {
+            began.resolve()
+            return deferred().promise
+          }),
+        ],
+      }).app
     const first = await world.open(make(), { limits, closeGraceMs: 0 })
     const { id } = await first.threads.create({ agent: 'helper' })
     const { id: run } = (await first.threads.get(id)).send('go')
@@ -81,16 +96,24 @@ onEveryStore('maxWallClockMs', (world) => {
     await closed
     world.clock.advance(20_000)
     const second = await world.open(make())
-    await until('the deadline to be heard of', () => (world.clock.advance(0), second.host.threadsAwake === 1))
-    await until(
-      'the end',
-      async () => (world.clock.advance(0), (await (await second.threads.get(id)).status()) === 'idle'),
-    )
+    await until('the deadline to be heard of', () => {
+      world.clock.advance(0)
+      return second.host.threadsAwake === 1
+    })
+    await until('the end', async () => {
+      world.clock.advance(0)
+      return (await (await second.threads.get(id)).status()) === 'idle'
+    })
     expect((await (await second.threads.get(id)).run(run).result()).stopReason).toBe('deadline')
   })
 
   it('L1, P1: a host that takes over a paused turn keeps its deadline, though it wakes nobody', async () => {
-    const { app } = tinyApp({ script: async () => (await deferred().promise, 'never') })
+    const { app } = tinyApp({
+      script: async () => {
+        await deferred().promise
+        return 'never'
+      },
+    })
     const first = await world.open(app, { limits })
     const { id } = await first.threads.create({ agent: 'helper' })
     const paused = await first.threads.get(id)
@@ -103,12 +126,20 @@ onEveryStore('maxWallClockMs', (world) => {
     expect(second.host.threadsAwake).toBe(0)
     const thread = await second.threads.get(id)
     world.clock.advance(10_000)
-    await until('the end', async () => (world.clock.advance(0), (await thread.info()).wakeAt === undefined))
+    await until('the end', async () => {
+      world.clock.advance(0)
+      return (await thread.info()).wakeAt === undefined
+    })
     expect((await thread.run(run.id).result()).stopReason).toBe('deadline')
   })
 
   it('L1, F8: it ends a paused turn too, also one that nobody holds in memory', async () => {
-    const { app } = tinyApp({ script: async () => (await deferred().promise, 'never') })
+    const { app } = tinyApp({
+      script: async () => {
+        await deferred().promise
+        return 'never'
+      },
+    })
     const skein = await world.open(app, { limits, maxResident: 0 })
     const thread = await skein.threads.create({ agent: 'helper' })
     await thread.pause()
@@ -116,7 +147,10 @@ onEveryStore('maxWallClockMs', (world) => {
     await run.accepted()
     await until('the thread to be let go', () => skein.host.threadsAwake === 0)
     world.clock.advance(10_000)
-    await until('the end', async () => (world.clock.advance(0), (await thread.info()).wakeAt === undefined))
+    await until('the end', async () => {
+      world.clock.advance(0)
+      return (await thread.info()).wakeAt === undefined
+    })
     expect((await run.result()).stopReason).toBe('deadline')
     expect(await thread.status()).toBe('paused')
   })

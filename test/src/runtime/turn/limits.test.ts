@@ -54,7 +54,10 @@ onEveryStore('limits of a turn', (world) => {
 
   it('L1: calls past maxToolCalls are answered and not run; asking for more with none left ends the turn', async () => {
     const ran: unknown[] = []
-    const tool = looseTool('look', (_, { at: place }) => (ran.push(place), `saw ${String(place)}`))
+    const tool = looseTool('look', (_, { at: place }) => {
+      ran.push(place)
+      return `saw ${String(place)}`
+    })
     const { app } = tinyApp({
       tools: [tool],
       script: ({ step }) => ({
@@ -83,7 +86,14 @@ onEveryStore('limits of a turn', (world) => {
   })
 
   it('L1: a model that answers when it is told so completes; queued calls count too', async () => {
-    const queue = looseTool('queue', (state) => (state.queueTool('look', { at: 9 }), 'queued'), { uses: ['look'] })
+    const queue = looseTool(
+      'queue',
+      (state) => {
+        state.queueTool('look', { at: 9 })
+        return 'queued'
+      },
+      { uses: ['look'] },
+    )
     const { app } = tinyApp({
       tools: [look, queue],
       script: ({ step }) => (step === 0 ? calls('queue', ...at(1, 2)) : 'so be it'),

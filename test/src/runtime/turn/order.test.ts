@@ -90,8 +90,22 @@ function names({ files }: World, at: string): string[] {
   ].sort()
 }
 
+function listed(world: World, made: ReadonlySet<string>, at: string): string[] {
+  return [...new Set([...names(world, at), ...(at === '/' && made.has('/d') ? ['d'] : [])])].sort()
+}
+
+function below({ files }: World, at: string): string[] {
+  return [...files.keys()].filter((file) => file.startsWith(at === '/' ? '/' : '/d/')).sort()
+}
+
 function plainOp(world: World, made: Set<string>, step_: Op): unknown {
-  const { files, values } = world
+  return 'path' in step_ ? onFiles(world, made, step_) : onValues(world, step_)
+}
+
+type FileOp = Extract<Op, { readonly path: string }>
+
+function onFiles(world: World, made: Set<string>, step_: FileOp): unknown {
+  const { files } = world
   switch (step_.op) {
     case 'read':
       return files.get(step_.path) ?? 'ENOENT'
@@ -101,18 +115,21 @@ function plainOp(world: World, made: Set<string>, step_: Op): unknown {
       files.delete(step_.path)
       return undefined
     case 'list':
-      return made.has(step_.path)
-        ? [...new Set([...names(world, step_.path), ...(step_.path === '/' && made.has('/d') ? ['d'] : [])])].sort()
-        : 'ENOENT'
     case 'find':
-      return made.has(step_.path)
-        ? [...files.keys()].filter((file) => file.startsWith(step_.path === '/' ? '/' : '/d/')).sort()
-        : 'ENOENT'
+      if (!made.has(step_.path)) return 'ENOENT'
+      return step_.op === 'list' ? listed(world, made, step_.path) : below(world, step_.path)
     case 'write':
-    case 'append':
+    case 'append': {
+      const before = step_.op === 'append' ? (files.get(step_.path) ?? '') : ''
       if (step_.path.startsWith('/d/')) made.add('/d')
-      files.set(step_.path, step_.op === 'write' ? step_.text : (files.get(step_.path) ?? '') + step_.text)
+      files.set(step_.path, before + step_.text)
       return undefined
+    }
+  }
+}
+
+function onValues({ values }: World, step_: Exclude<Op, FileOp>): unknown {
+  switch (step_.op) {
     case 'get':
       return values.get(step_.key) ?? null
     case 'set':

@@ -101,7 +101,14 @@ it('a request looks at nothing that an earlier one has looked at', () => {
   const items: Message[] = []
   const say = (id: string): void => {
     const said: Message = { id, role: 'assistant', side: 'a', at: 1, text: id }
-    items.push(Object.defineProperty({ ...said }, 'text', { get: () => (read.push(id), id) }))
+    items.push(
+      Object.defineProperty({ ...said }, 'text', {
+        get: () => {
+          read.push(id)
+          return id
+        },
+      }),
+    )
   }
   const thread = threadOf(items)
   for (let step = 0; step < 1_000; step++) {

@@ -52,7 +52,14 @@ onEveryStore('retry', (world) => {
 onEveryStore('cache', (world) => {
   it('T5: equal calls of a run are run once, in one step too, and a hit says so', async () => {
     const ran: unknown[] = []
-    const look = looseTool('look', (_, args) => (ran.push(args), { found: ran.length }), { cache: true })
+    const look = looseTool(
+      'look',
+      (_, args) => {
+        ran.push(args)
+        return { found: ran.length }
+      },
+      { cache: true },
+    )
     const app = stepping(
       [
         [call('look', { a: 1, b: 2 }), call('look', { b: 2, a: 1 }), call('look', { a: 2 })],
@@ -76,7 +83,10 @@ onEveryStore('cache', (world) => {
 
   it('T5: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping', async () => {
     const ran: unknown[] = []
-    const execute = (_: unknown, args: unknown) => (ran.push(args), ran.length)
+    const execute = (_: unknown, args: unknown) => {
+      ran.push(args)
+      return ran.length
+    }
     const args = z.object({
       city: z.string().transform((name) => name.trim().toLowerCase()),
       units: z.string().default('metric'),
@@ -110,7 +120,10 @@ onEveryStore('cache', (world) => {
       description: 'Sends.',
       args: bytes,
       cache: true,
-      execute: (_, { text }) => (ran.push(text.toString()), text.toString()),
+      execute: (_, { text }) => {
+        ran.push(text.toString())
+        return text.toString()
+      },
     })
     const thread = await ask(
       await world.open(
@@ -149,7 +162,10 @@ onEveryStore('cache', (world) => {
     const look = looseTool('look', () => ++ran, { cache: { ttlMs: 1_000 } })
     const { app } = tinyApp({
       tools: [look],
-      script: async ({ step }) => (await steps[step - 1]?.promise, step < 3 ? calls('look') : 'done'),
+      script: async ({ step }) => {
+        await steps[step - 1]?.promise
+        return step < 3 ? calls('look') : 'done'
+      },
     })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })

@@ -18,7 +18,13 @@ function app(prompt: Partial<Prompt>, heard: ModelRequest[]): readonly Definitio
       maxRetries: 0,
       fallback: ['second'],
     }),
-    defineModel({ name: 'second', model: scriptedModel((request) => (heard.push(request), 'Hello.')) }),
+    defineModel({
+      name: 'second',
+      model: scriptedModel((request) => {
+        heard.push(request)
+        return 'Hello.'
+      }),
+    }),
     definePrompt({ name: 'rules', prompt: 'Be kind.', model: 'second' }),
     definePrompt({ name: 'p', prompt: 'x', model: 'second', tools: ['look'], ...prompt }),
     defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' } }),

@@ -117,10 +117,16 @@ onEveryStore('contexts', (world) => {
 
   it('T9: without a schema, or against it, setting is an error and changes nothing', async () => {
     const tools = [
-      looseTool('bare', (state) => (state.setContext({ a: 1 } as never), 'set')),
+      looseTool('bare', (state) => {
+        state.setContext({ a: 1 } as never)
+        return 'set'
+      }),
       {
         ...counter('wrong'),
-        execute: (state: { setContext(part: object): void }) => (state.setContext({ calls: 'many' }), 'set'),
+        execute: (state: { setContext(part: object): void }) => {
+          state.setContext({ calls: 'many' })
+          return 'set'
+        },
       } as ToolDefinition,
     ]
     const skein = await world.open(
@@ -172,9 +178,16 @@ onEveryStore('the key-value store of a body', (world) => {
 
   it('T3: a list that an earlier call of the step has changed since is made again', async () => {
     let ran = 0
-    const list = looseTool('list', async ({ kv }) => (ran++, (await kv.list()).map(({ key }) => key)), {
-      sideEffect: false,
-    })
+    const list = looseTool(
+      'list',
+      async ({ kv }) => {
+        ran++
+        return (await kv.list()).map(({ key }) => key)
+      },
+      {
+        sideEffect: false,
+      },
+    )
     const steps = [
       [
         { tool: 'keep', args: { key: 'x' } },
@@ -263,10 +276,21 @@ onEveryStore('calls of a body', (world) => {
 
   it('T13, L1: queued calls are a step, and the last step is the last', async () => {
     const ran: string[] = []
-    const inner = looseTool('inner', () => (ran.push('inner'), 'in'))
-    const outer = looseTool('outer', (state) => (state.queueTool('inner', {}), ran.push('outer'), 'out'), {
-      uses: ['inner'],
+    const inner = looseTool('inner', () => {
+      ran.push('inner')
+      return 'in'
     })
+    const outer = looseTool(
+      'outer',
+      (state) => {
+        state.queueTool('inner', {})
+        ran.push('outer')
+        return 'out'
+      },
+      {
+        uses: ['inner'],
+      },
+    )
     const { app } = tinyApp({ tools: [inner, outer], maxSteps: 2, script: () => calls('outer') })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
@@ -280,7 +304,10 @@ onEveryStore('calls of a body', (world) => {
       name: 'note',
       description: 'Notes',
       args: z.object({ n: z.number() }),
-      execute: (_, { n }) => (ran.push(n), `noted ${n}`),
+      execute: (_, { n }) => {
+        ran.push(n)
+        return `noted ${n}`
+      },
     })
     const { app } = tinyApp({ tools: [note], script: ({ messages }) => `I see: ${messages.at(-1)?.text}` })
     const skein = await world.open(app)

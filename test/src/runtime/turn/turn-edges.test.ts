@@ -15,7 +15,11 @@ onEveryStore('edges of turns', (world) => {
   it('F4: a message that came while a call beside `response` ran is answered', async () => {
     const gate = deferred()
     const started = deferred()
-    const slow = looseTool('slow', async () => (started.resolve(), await gate.promise, 'slow'))
+    const slow = looseTool('slow', async () => {
+      started.resolve()
+      await gate.promise
+      return 'slow'
+    })
     const heard: string[] = []
     const model = scriptedModel(({ messages }) => {
       heard.push(messages.map(({ text }) => text).join('|'))
@@ -74,7 +78,10 @@ onEveryStore('edges of turns', (world) => {
     await until('the body', () => ran.length > 0)
     await quiet(50)
     fail = false
-    await until('the turn is over', async () => (world.clock.advance(1_000), (await thread.status()) === 'idle'))
+    await until('the turn is over', async () => {
+      world.clock.advance(1_000)
+      return (await thread.status()) === 'idle'
+    })
     const [told] = results(await thread.messages())
     expect(ran).toEqual(['pay'])
     expect(told).toMatch(/^paid$|EFFECT_UNKNOWN/)
@@ -83,7 +90,14 @@ onEveryStore('edges of turns', (world) => {
   it('P3: a call approved with other args after a deploy made its tool an effect still runs', async () => {
     const ran: string[] = []
     const pay = (more: Partial<ToolDefinition>) =>
-      looseTool('pay', () => (ran.push('pay'), 'paid'), { needsApproval: true, ...more })
+      looseTool(
+        'pay',
+        () => {
+          ran.push('pay')
+          return 'paid'
+        },
+        { needsApproval: true, ...more },
+      )
     const skein = await world.open(asking([pay({})]))
     await begin(skein)
     await pending(skein, 1)
@@ -127,7 +141,11 @@ onEveryStore('edges of turns', (world) => {
   it('A1: the deadline of a queued call begins when someone is asked', async () => {
     const gate = deferred()
     const started = deferred()
-    const slow = looseTool('slow', async () => (started.resolve(), await gate.promise, 'slow'))
+    const slow = looseTool('slow', async () => {
+      started.resolve()
+      await gate.promise
+      return 'slow'
+    })
     const pay = looseTool('pay', () => 'paid', {
       needsApproval: true,
       approvalDeadline: { afterMs: 1_000, decision: 'reject' },
@@ -148,9 +166,16 @@ onEveryStore('edges of turns', (world) => {
     const gate = deferred()
     const odd = JSON.parse('{"__proto__": {"a": 1}, "text": "\\ud800"}') as Record<string, unknown>
     const first = looseTool('first', () => 'first', { needsApproval: true, approvalPrompt: 'x' })
-    const reader = looseTool('reader', async ({ files }) => (await files.writeFile('/r', 'r'), 'r'), {
-      sideEffect: false,
-    })
+    const reader = looseTool(
+      'reader',
+      async ({ files }) => {
+        await files.writeFile('/r', 'r')
+        return 'r'
+      },
+      {
+        sideEffect: false,
+      },
+    )
     const cached = looseTool('cached', () => 'c', { cache: true })
     const skein = await world.open(
       asking([cached, first, reader], [{ tool: 'cached', args: odd }, { tool: 'first', args: odd }, 'reader']),
@@ -197,8 +222,15 @@ onEveryStore('edges of turns', (world) => {
     const gate = deferred()
     const started = deferred()
     const ran: string[] = []
-    const slow = looseTool('slow', async () => (started.resolve(), await gate.promise, 'slow'))
-    const x = looseTool('x', () => (ran.push('x'), 'x'))
+    const slow = looseTool('slow', async () => {
+      started.resolve()
+      await gate.promise
+      return 'slow'
+    })
+    const x = looseTool('x', () => {
+      ran.push('x')
+      return 'x'
+    })
     const { app } = tinyApp({
       tools: [slow, x],
       maxSteps: 1,

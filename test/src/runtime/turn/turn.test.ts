@@ -221,9 +221,17 @@ onEveryStore('what goes wrong in a tool is its result', (world) => {
     const late = deferred<string>()
     const began = deferred()
     let signal: AbortSignal | undefined
-    const slow = looseTool('slow', (state) => ((signal = state.signal), began.resolve(), late.promise), {
-      timeoutMs: 1_000,
-    })
+    const slow = looseTool(
+      'slow',
+      (state) => {
+        signal = state.signal
+        began.resolve()
+        return late.promise
+      },
+      {
+        timeoutMs: 1_000,
+      },
+    )
     const { app } = tinyApp({ script: [calls('slow'), 'done'], tools: [slow] })
     const skein = await world.open(app)
     const run = (await skein.threads.create({ agent: 'helper' })).send('go')

@@ -26,7 +26,10 @@ function app(
     looseTool('look', () => 'seen'),
     defineModel({
       name: 'm',
-      model: scriptedModel((request) => (seen.push(short(request.messages)), (script ?? answer)(request))),
+      model: scriptedModel((request) => {
+        seen.push(short(request.messages))
+        return (script ?? answer)(request)
+      }),
       maxRetries: 0,
     }),
     definePrompt({ name: 'p', prompt: 'x', model: 'm', tools: ['look'], ...flags }),
@@ -79,14 +82,10 @@ onEveryStore('the window of a prompt', (world) => {
     const seen: string[] = []
     const lists: (readonly Message[])[] = []
     const skein = await world.open(
-      app(
-        { includePastTools: false },
-        seen,
-        ({ messages }) => (
-          lists.push(messages),
-          messages.at(-1)?.role === 'user' ? { text: 'hm', ...Object(calls('look')) } : 'done'
-        ),
-      ),
+      app({ includePastTools: false }, seen, ({ messages }) => {
+        lists.push(messages)
+        return messages.at(-1)?.role === 'user' ? { text: 'hm', ...Object(calls('look')) } : 'done'
+      }),
     )
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     for (const text of ['one', 'two', 'three']) await thread.send(text).text()
@@ -99,7 +98,10 @@ onEveryStore('the window of a prompt', (world) => {
   it('nothing is copied where nothing of the last turn is left out', async () => {
     const lists: (readonly Message[])[] = []
     const skein = await world.open(
-      app({ includePastTools: false }, [], ({ messages }) => (lists.push(messages), 'done')),
+      app({ includePastTools: false }, [], ({ messages }) => {
+        lists.push(messages)
+        return 'done'
+      }),
     )
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     for (const text of ['one', 'two', 'three']) await thread.send(text).text()
