@@ -1,6 +1,6 @@
 /**
  * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log
- * (workers/body/worksheet.ts); this is for whoever watches the host.
+ * (workers/body/call-recorder.ts); this is for whoever watches the host.
  *
  * - Told is what every try threw, also one that was followed by a better one, without the secrets of the thread.
  */

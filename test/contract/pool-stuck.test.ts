@@ -5,7 +5,7 @@ import { createCancel } from '../../src/core/async/cancel.js'
 import type { Cancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
-import { jobFor, testDesk } from './desk.js'
+import { jobFor, testDesk } from './job.js'
 import { createMeeting, loadPoolApp, outcomeOf, withPool } from './meeting.js'
 
 let app: App

@@ -6,8 +6,8 @@ import { SkeinError } from '../../src/core/failure.js'
 import { createPool } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
-import { jobFor, testDesk } from './desk.js'
-import type { TestDesk } from './desk.js'
+import { jobFor, testDesk } from './job.js'
+import type { TestDesk } from './job.js'
 import { createMeeting, loadPoolApp, outcomeOf, poolOptions as options, withPool } from './meeting.js'
 
 let app: App

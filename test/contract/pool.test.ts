@@ -11,8 +11,8 @@ import type { Pool, Returned, ToolOutput } from '../../src/pool/port.js'
 import { loadApp } from '../../src/runtime/app/load.js'
 import { builtins } from '../../src/tools/own/thread-files.js'
 import { deferred } from '../helpers/deferred.js'
-import { jobFor, testDesk } from './desk.js'
-import type { JobOptions } from './desk.js'
+import { jobFor, testDesk } from './job.js'
+import type { JobOptions } from './job.js'
 
 let app: App
 beforeAll(async () => {

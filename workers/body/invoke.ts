@@ -17,9 +17,9 @@ import { isReportedError, namedFiles, toOutput } from '../../src/tools/outcome.j
 import { drive, isGenerator } from './generator.js'
 import { withinLimits } from './limits.js'
 import { invokeNested } from './nested.js'
-import { presentFiles } from './present-files.js'
+import { presentFiles } from './files.js'
 import { CallState } from './state.js'
-import { CallRecorder } from './worksheet.js'
+import { CallRecorder } from './call-recorder.js'
 
 export interface InvokeServices {
   readonly find: FindTool

@@ -5,7 +5,7 @@ import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { createTimeLimit } from '../../src/pool/time-limit.js'
-import type { CallRecorder } from './worksheet.js'
+import type { CallRecorder } from './call-recorder.js'
 
 /** The body's value, unless it is aborted or out of time first. */
 export function withinLimits(

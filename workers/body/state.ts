@@ -15,9 +15,9 @@ import type { RunCode } from '../../src/tools/code.js'
 import { archiveReader, callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { RuntimeState, TodoValue } from '../../src/tools/own/runtime.js'
 import { mergedContext, contextView } from './context.js'
-import { presentFiles } from './present-files.js'
+import { presentFiles } from './files.js'
 import type { Context } from './context.js'
-import type { CallRecorder } from './worksheet.js'
+import type { CallRecorder } from './call-recorder.js'
 
 /** A status is a line, not a report. */
 const longestStatus = 500

@@ -7,7 +7,7 @@
  */
 import { textOf } from '../../src/core/json.js'
 import type { CodeResult, RunCode } from '../../src/tools/code.js'
-import { createEnding } from './ending.js'
+import { createEnding } from './run-end.js'
 import { toJob } from './job.js'
 import { GuestSession } from './session.js'
 import { linkError, terminatedError } from './verdict.js'

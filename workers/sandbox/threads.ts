@@ -10,7 +10,7 @@ import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_thread
 import { idleClock } from '../../src/core/clock.js'
 import { textOf } from '../../src/core/json.js'
 import { workerFile } from '../../src/tools/worker-url.js'
-import { overAlready } from './answer.js'
+import { overAlready } from './reply.js'
 import { countGuests } from './guest-memory.js'
 import { compile } from './wasm.js'
 import { cell, cellCount } from './wire.js'

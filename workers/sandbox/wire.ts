@@ -7,7 +7,7 @@
  */
 import type { MessagePort } from 'node:worker_threads'
 import type { Json } from '../../src/core/json.js'
-import type { Log } from './said.js'
+import type { Log } from './guest-output.js'
 import type { Verdict } from './verdict.js'
 import type { WasmModule } from './wasm.js'
 

@@ -25,7 +25,7 @@ import { invoke } from '../body/invoke.js'
 import { createHostPort } from './host-port.js'
 import type { CallPort, HostPort } from './host-port.js'
 import { catchOutput, runAsSpeaker, speakingTool } from './output.js'
-import { startHeartbeat } from './pulse.js'
+import { startHeartbeat } from './heartbeat.js'
 import { createProgress } from '../body/progress.js'
 
 const mb = 1024 * 1024

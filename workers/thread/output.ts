@@ -9,7 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { CallPort } from './host-port.js'
 import type { ToolProgress } from '../body/progress.js'
-import type { CallRecorder } from '../body/worksheet.js'
+import type { CallRecorder } from '../body/call-recorder.js'
 
 interface Speaker {
   readonly line: CallPort

@@ -21,7 +21,7 @@ import { createMonitorLine } from './monitor-line.js'
 import type { MonitorLine } from './monitor-line.js'
 import { createPlaceRequest } from './places.js'
 import type { PlaceRequest } from './places.js'
-import { SharedSecrets } from './told-secrets.js'
+import { SharedSecrets } from './worker-secrets.js'
 import { causeOfDeath, causeOfEnd, spawnWorker } from './spawn.js'
 import type { SpawnOptions } from './spawn.js'
 import { channel } from './wire.js'
@@ -258,7 +258,7 @@ export class Worker {
     this.#still = !this.#loaded || turned ? 0 : this.#still + 1
     if (!this.#loaded) return
     this.#loadedRss ||= rssKb
-    // Heap and buffers, each up to the limit. One that turns looks after itself (workers/thread/pulse.ts).
+    // Heap and buffers, each up to the limit. One that turns looks after itself (workers/thread/heartbeat.ts).
     const { memoryMb } = this.#options
     if (!turned && (rssKb - this.#loadedRss) * 1024 > 2 * memoryMb * mb) {
       this.kill(

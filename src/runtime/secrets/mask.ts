@@ -1,6 +1,6 @@
 /**
  * Masks on the way into a thread: whatever is recorded or told has been through here, so that nothing needs to be
- * masked later (F3). Bodies mask their own secrets before (workers/body/worksheet.ts); this is for what came some
+ * masked later (F3). Bodies mask their own secrets before (workers/body/call-recorder.ts); this is for what came some
  * other way.
  *
  * - Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is

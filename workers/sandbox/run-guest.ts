@@ -1,10 +1,10 @@
 /**
  * One run, on the thread of guests: types are stripped, an engine is made, and the job is done in it.
  */
-import type { Ending } from './ending.js'
+import type { Ending } from './run-end.js'
 import { Guest } from './guest.js'
 import { createMachine } from './machine.js'
-import type { GuestOutput } from './said.js'
+import type { GuestOutput } from './guest-output.js'
 import { strip } from './strip.js'
 import type { Stripped } from './strip.js'
 import type { Verdict } from './verdict.js'
