@@ -51,7 +51,7 @@ export interface SnapshotAccess {
    * Contexts that the body reads without waiting: those of a tool with `contextSchema` (`context/<tool>`) and
    * `sharedSchema` (`shared`).
    */
-  readonly given?: Readonly<Record<string, ValueAt>>
+  readonly contexts?: Readonly<Record<string, ValueAt>>
 }
 
 export type ToolOutput =
@@ -74,9 +74,9 @@ export interface ToolJob {
   readonly env: Readonly<Record<string, string>>
   /** Of these, the values that nobody else may see; also what they replaced. */
   readonly secrets: readonly string[]
-  readonly desk: SnapshotAccess
+  readonly snapshot: SnapshotAccess
   /** A body that runs again, because its thread died of another call, says it again. */
-  said(what: ToolOutput): void
+  emit(what: ToolOutput): void
 }
 
 /** A content whose bytes the body gave: stored before the record that names it. */

@@ -13,7 +13,7 @@ import type { ContentStore } from '../../src/files/tree-source.js'
 import type { SnapshotAccess, ToolJob, ToolOutput, ValueAt } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
 
-export interface TestDesk extends SnapshotAccess {
+export interface TestSnapshot extends SnapshotAccess {
   /** Contents by hash. */
   readonly contents: Map<string, Uint8Array>
   opened: number
@@ -32,7 +32,7 @@ export interface DeskState {
   readonly part?: number
 }
 
-export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }: DeskState = {}): TestDesk {
+export function testSnapshot({ files = {}, values = {}, given, gate, part = 65_536 }: DeskState = {}): TestSnapshot {
   const contents = new Map<string, Uint8Array>()
   const changes = Object.entries(files).map(([path, content]): FileChange => {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
@@ -62,7 +62,7 @@ export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }
         entries,
       }
     },
-    ...(given && { given: Object.fromEntries(given.map((key) => [key, value(key)])) }),
+    ...(given && { contexts: Object.fromEntries(given.map((key) => [key, value(key)])) }),
   }
 }
 
@@ -100,8 +100,8 @@ export function jobFor(tool: string, args: Json = {}, { heard, ...options }: Job
     run: { part: 'execute' },
     env: {},
     secrets: options.env?.['TOKEN'] === undefined ? [] : [options.env['TOKEN']],
-    desk: testDesk(),
-    said: (what) => void heard?.push(what),
+    snapshot: testSnapshot(),
+    emit: (what) => void heard?.push(what),
     ...options,
   }
 }

@@ -6,8 +6,8 @@ import { SkeinError } from '../../src/core/failure.js'
 import { createPool } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
-import { jobFor, testDesk } from './job.js'
-import type { TestDesk } from './job.js'
+import { jobFor, testSnapshot } from './job.js'
+import type { TestSnapshot } from './job.js'
 import { createMeeting, loadPoolApp, outcomeOf, poolOptions as options, withPool } from './meeting.js'
 
 let app: App
@@ -169,8 +169,9 @@ describe('threads', () => {
 })
 
 describe('calls that wait at their desk', () => {
-  const waits = (pool: Pool, desk: TestDesk, tool = 'waits'): Promise<Returned> => pool.run(jobFor(tool, {}, { desk }))
-  const desk = (gate: Promise<unknown>): TestDesk => testDesk({ gate, values: { 'kv/go': 'go' } })
+  const waits = (pool: Pool, desk: TestSnapshot, tool = 'waits'): Promise<Returned> =>
+    pool.run(jobFor(tool, {}, { snapshot: desk }))
+  const desk = (gate: Promise<unknown>): TestSnapshot => testSnapshot({ gate, values: { 'kv/go': 'go' } })
 
   it.each([
     ['waits', 40],
@@ -192,7 +193,7 @@ describe('calls that wait at their desk', () => {
     await single(async (alone) => {
       const cancel = createCancel()
       const stuck = desk(new Promise(() => undefined))
-      const running = alone.run(jobFor('waits', {}, { desk: stuck, cancel }))
+      const running = alone.run(jobFor('waits', {}, { snapshot: stuck, cancel }))
       await stuck.asked
       const meeting = createMeeting('beside')
       const neighbour = outcomeOf(alone, 'meets', { at: 'beside' })

@@ -11,7 +11,7 @@ import type { Returned, ToolOutput } from '../../src/pool/port.js'
 import { callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { TodoValue } from '../../src/tools/own/runtime.js'
 import { invoke } from '../../workers/body/invoke.js'
-import { jobFor, testDesk } from '../contract/job.js'
+import { jobFor, testSnapshot } from '../contract/job.js'
 import type { JobOptions } from '../contract/job.js'
 import { looseTool } from '../helpers/app.js'
 import { deferred, turn, until } from '../helpers/deferred.js'
@@ -164,7 +164,7 @@ describe('a body that was ended has lost its result', () => {
       },
       { timeoutMs: 100 },
     )
-    const { clock, returned } = start(tool, {}, { desk: testDesk({ gate: gate.promise }) })
+    const { clock, returned } = start(tool, {}, { snapshot: testSnapshot({ gate: gate.promise }) })
     clock.advance(1_000)
     expect(clock.pending).toBe(0)
     gate.resolve()
@@ -211,7 +211,7 @@ describe('generators', () => {
     const { cancel, outcome } = start(
       looseTool('look', body),
       {},
-      { said: (what) => (heard.push(what), first.resolve()) },
+      { emit: (what) => (heard.push(what), first.resolve()) },
     )
     await first.promise
     cancel.abort(new SkeinError('CANCELLED', 'enough'))
@@ -276,7 +276,7 @@ it("T12: the runtime's own tools reach the todo list and the args of their call"
     await todo.set(['write'])
     return { before, after: await todo.get(), args: Reflect.get(state, callArgs) }
   })
-  const returned = await start(tool, { a: 'b' }, { desk: testDesk({ values: { todo: [] } }) }).returned
+  const returned = await start(tool, { a: 'b' }, { snapshot: testSnapshot({ values: { todo: [] } }) }).returned
   expect(returned).toEqual({
     outcome: { ok: true, value: { before: [], after: ['write'], args: { a: 'b' } } },
     reads: { values: [{ key: 'todo', version: 7 }] },

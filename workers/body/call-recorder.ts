@@ -52,7 +52,7 @@ export class CallRecorder {
   readonly find: FindTool
   readonly redactor: Redactor | undefined
   /** On the host. */
-  readonly atHome: boolean
+  readonly onHost: boolean
   readonly #clock: Clock
   #limit: TimeLimit | undefined
   #waits = false
@@ -71,13 +71,13 @@ export class CallRecorder {
   constructor(tool: ToolDefinition, job: ToolJob, means: RecorderServices) {
     this.job = job
     this.find = means.find
-    this.atHome = means.limits === 'here'
+    this.onHost = means.limits === 'here'
     this.#clock = means.clock
     this.redactor = tool.variables || tool.uses ? createRedactor(job.secrets) : undefined
   }
 
   /** Nothing was used, and there is nothing to mask. */
-  get blank(): boolean {
+  get isEmpty(): boolean {
     return (
       !this.#copy &&
       !this.#values &&
@@ -100,7 +100,7 @@ export class CallRecorder {
   }
 
   /** A content by its hash, whether or not a file has it. */
-  async stored(hash: string): Promise<Uint8Array> {
+  async content(hash: string): Promise<Uint8Array> {
     return (await this.#open()).files.bytes(hash)
   }
 
@@ -113,7 +113,7 @@ export class CallRecorder {
     this.#waits = true
     this.#limit?.pause()
     try {
-      return await this.job.desk.open()
+      return await this.job.snapshot.open()
     } finally {
       this.#waits = false
       this.#limit?.resume()
@@ -126,18 +126,18 @@ export class CallRecorder {
   }
 
   get values(): Values {
-    return (this.#values ??= createValues(this.job.desk, () => this.#open()))
+    return (this.#values ??= createValues(this.job.snapshot, () => this.#open()))
   }
 
   get schedules(): Schedules {
     return (this.#schedules ??= createSchedules(this.values, this.#clock, this.job.idempotencyKey))
   }
 
-  get voice(): ToolProgress {
+  get progress(): ToolProgress {
     return (this.#voice ??= createProgress({
       clock: this.#clock,
       redactor: this.redactor,
-      said: (what) => this.job.said(what),
+      emit: (what) => this.job.emit(what),
     }))
   }
 
@@ -169,12 +169,12 @@ export class CallRecorder {
     const clean = this.#clean(event)
     this.#preliminaries ??= []
     this.#preliminaries.push(clean)
-    this.voice.preliminary(clean)
+    this.progress.preliminary(clean)
   }
 
   /** All that came of it. */
   async done(outcome: Outcome, also: Pick<Returned, 'text' | 'media' | 'held' | 'attached'> = {}): Promise<Returned> {
-    this.#voice?.hush()
+    this.#voice?.close()
     const clean = this.redactor ? this.#cleanOutcome(outcome) : outcome
     const files = await this.#copy?.done()
     const values = this.#values?.done()
@@ -205,8 +205,8 @@ export class CallRecorder {
   /** It came to nothing. */
   async failed(failure: Failure, thrown?: unknown): Promise<Returned> {
     const told = this.#thrown(thrown)
-    if (told?.stack !== undefined && isDebugging()) this.voice.log([told.stack])
-    this.#voice?.hush()
+    if (told?.stack !== undefined && isDebugging()) this.progress.log([told.stack])
+    this.#voice?.close()
     const outcome = { ok: false, failure: this.redactor ? this.#cleanFailure(failure) : failure } as const
     // A body that was ended in the middle of a look may not be able to say what it saw; nothing depends on it then.
     const files = await this.#copy?.done().catch(() => undefined)

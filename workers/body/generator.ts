@@ -22,7 +22,7 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
 export interface DrivenGenerator {
   readonly tool: ToolDefinition
   readonly signal: AbortSignal
-  heard(event: Json): void
+  onEvent(event: Json): void
 }
 
 /** Yields between two turns of the event loop. */
@@ -31,7 +31,7 @@ const breath = 64
 /** What the body returned; without a return, the last event. */
 export async function drive(
   body: AsyncGenerator<unknown, unknown>,
-  { tool, signal, heard }: DrivenGenerator,
+  { tool, signal, onEvent: heard }: DrivenGenerator,
 ): Promise<unknown> {
   let last: unknown
   for (let count = 1; ; count++) {

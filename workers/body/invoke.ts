@@ -46,7 +46,7 @@ async function carryOut(tool: ToolDefinition, sheet: CallRecorder, means: Invoke
     if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
     const named = namedFiles(value)
     const shown = outcome.ok ? shownContent(value, output) : undefined
-    if (sheet.blank && !tool.toModelOutput && !named && !shown) return { outcome }
+    if (sheet.isEmpty && !tool.toModelOutput && !named && !shown) return { outcome }
     const attached = named && { attached: await presentFiles(sheet.files, named) }
     const own = outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}
     const text = shown && tool.toModelOutput === undefined ? shown.text : undefined
@@ -104,7 +104,7 @@ function waited(
   { sheet, means: { limits, clock } }: Surroundings,
 ): PromiseLike<unknown> {
   const generated = (body: AsyncGenerator<unknown, unknown>): Promise<unknown> =>
-    drive(body, { tool, signal: sheet.job.cancel.signal, heard: (event) => sheet.preliminary(event) })
+    drive(body, { tool, signal: sheet.job.cancel.signal, onEvent: (event) => sheet.preliminary(event) })
   const body = isGenerator(begun) ? generated(begun) : begun
   const value = limits === 'here' ? withinLimits(body, tool, { sheet, clock }) : body
   return tool.eventSchema ? value.then((returned) => (isGenerator(returned) ? generated(returned) : returned)) : value
@@ -118,9 +118,9 @@ async function spoken(
   try {
     const text: unknown = await speak(output, sheet.job.args)
     if (typeof text === 'string') return { text: sheet.text(text) }
-    sheet.voice.log([`toModelOutput gave ${typeof text}, not a text: the model reads the result itself`])
+    sheet.progress.log([`toModelOutput gave ${typeof text}, not a text: the model reads the result itself`])
   } catch (thrown) {
-    sheet.voice.log([`toModelOutput threw ${textOf(thrown)}: the model reads the result itself`])
+    sheet.progress.log([`toModelOutput threw ${textOf(thrown)}: the model reads the result itself`])
   }
   return {}
 }

@@ -17,7 +17,7 @@ import type { InvokeNested } from './state.js'
 export const invokeNested: InvokeNested = async (sheet, caller, { name, args }) => {
   const tool = await sheet.find(name)
   if (!tool) throw new SkeinError('UNKNOWN_TOOL', `${caller.name} invoked the tool ${name}, which is not defined`)
-  const run = bodyOf(tool, { caller, atHome: sheet.atHome })
+  const run = bodyOf(tool, { caller, atHome: sheet.onHost })
   const checked = checkArgs(name, tool.args, args)
   if (!checked.ok) throw fromFailure(checked.failure)
   // `local` and `shared` are read without waiting, and were given for the caller alone.
@@ -25,7 +25,7 @@ export const invokeNested: InvokeNested = async (sheet, caller, { name, args }) 
   if (tool.sharedSchema) await sheet.values.fetch('shared')
   const returned = await run(new CallState(tool, sheet, invokeNested), parseOrThrow(tool.args, checked.args))
   const value = isGenerator(returned)
-    ? await drive(returned, { tool, signal: sheet.job.cancel.signal, heard: () => undefined })
+    ? await drive(returned, { tool, signal: sheet.job.cancel.signal, onEvent: () => undefined })
     : returned
   const outcome = toOutcome(name, value, tool.outputSchema)
   if (!outcome.ok) throw fromFailure(outcome.failure)

@@ -21,16 +21,16 @@ export interface ToolProgress {
   log(what: readonly unknown[]): void
   /** Already JSON, and masked. */
   preliminary(event: Json): void
-  hush(): void
+  close(): void
 }
 
 export interface ProgressOptions {
   readonly clock: Clock
   readonly redactor: Redactor | undefined
-  said(what: ToolOutput): void
+  emit(what: ToolOutput): void
 }
 
-export function createProgress({ clock, redactor, said }: ProgressOptions): ToolProgress {
+export function createProgress({ clock, redactor, emit: said }: ProgressOptions): ToolProgress {
   let silent = false
   let second = -1
   let count = 0
@@ -71,7 +71,7 @@ export function createProgress({ clock, redactor, said }: ProgressOptions): Tool
     preliminary(event) {
       if (!silent) said({ type: 'preliminary', event })
     },
-    hush() {
+    close() {
       silent = true
     },
   }

@@ -117,11 +117,11 @@ export class CallState implements RuntimeState {
   }
 
   get progress(): ToolState['progress'] {
-    return (event) => this.#sheet.voice.progress(event)
+    return (event) => this.#sheet.progress.progress(event)
   }
 
   get log(): ToolState['log'] {
-    return (...what) => this.#sheet.voice.log(what)
+    return (...what) => this.#sheet.progress.log(what)
   }
 
   get runCode(): RunCode {
@@ -208,7 +208,7 @@ export class CallState implements RuntimeState {
     return async (call) => {
       const kept = await sheet.values.read(`archive/${call}`)
       return isObject(kept) && typeof kept['hash'] === 'string'
-        ? new TextDecoder().decode(await sheet.stored(kept['hash']))
+        ? new TextDecoder().decode(await sheet.content(kept['hash']))
         : undefined
     }
   }

@@ -30,7 +30,7 @@ export function createValues(desk: SnapshotAccess, open: () => Promise<Snapshot>
   const noted = new Map<string, ValueRead>()
   const changed = new Map<string, ValueChange>()
   const given = (key: string): ValueAt | undefined =>
-    seen.get(key) ?? (desk.given && Object.hasOwn(desk.given, key) ? desk.given[key] : undefined)
+    seen.get(key) ?? (desk.contexts && Object.hasOwn(desk.contexts, key) ? desk.contexts[key] : undefined)
   const look = (key: string, found: ValueAt): Json | undefined => {
     noted.set(key, { key, version: found.version })
     return copied(found.value)

@@ -44,14 +44,14 @@ done
 
 let line: Writable | undefined
 
-export interface KeptGroup {
+export interface GuardedGroup {
   /** It has begun, as this group. */
   begun(group: number): void
   ended(): void
 }
 
 /** Called before the process is started: should the host end right then, its mark is known. */
-export function keep(mark: string | undefined): KeptGroup {
+export function guardGroup(mark: string | undefined): GuardedGroup {
   const entries: string[] = []
   const add = (group: string): void => {
     const entry = `${group} ${mark ?? '-'}\n`

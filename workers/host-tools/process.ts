@@ -16,8 +16,8 @@ import { errorCode } from '../builtins/path.js'
 import { createCollector } from '../builtins/text.js'
 import { executableOf, fenceFor } from './fence.js'
 import type { FenceOptions } from './fence.js'
-import { keep } from './keeper.js'
-import type { KeptGroup } from './keeper.js'
+import { guardGroup } from './keeper.js'
+import type { GuardedGroup } from './keeper.js'
 import { killMarked, markName, newMark } from './stray.js'
 
 export interface HostCommand {
@@ -86,7 +86,7 @@ async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: HostC
   if (!found) throw notStarted(cmd, 'there is no such executable')
   if (!found.allowed) throw notStarted(cmd, 'it may not be executed')
   const mark = newMark()
-  const kept = keep(mark)
+  const kept = guardGroup(mark)
   const inEnv = { ...given, ...(mark !== undefined && { [markName]: mark }) }
   const options = { cwd, env: inEnv, ...(fence.before.length === 0 && { argv0: cmd, ...userOf(wanted) }) }
   const child = spawned(cmd, [...fence.before, found.file, ...args], { options, kept })
@@ -100,7 +100,7 @@ async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: HostC
 
 interface Spawning {
   readonly options: SpawnOptions
-  readonly kept: KeptGroup
+  readonly kept: GuardedGroup
 }
 
 /** Some reasons why not are thrown at once, others come as an event. */

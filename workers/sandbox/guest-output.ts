@@ -23,12 +23,12 @@ const mostReportCharacters = 1_048_576
 const dropped = `[further logs dropped: only ${mostLogs} logs of ${mostLogCharacters} characters in all are kept]`
 
 /** Who keeps it. */
-export interface Keeper {
+export interface OutputSink {
   log(log: Log): void
   report(value: Json): void
 }
 
-export function createGuestOutput(keeper: Keeper): GuestOutput {
+export function createGuestOutput(keeper: OutputSink): GuestOutput {
   let logs = 0
   let reports = 0
   let logRoom = mostLogCharacters

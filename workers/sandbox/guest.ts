@@ -10,9 +10,9 @@
 import type { QuickJSHandle, VmCallResult } from 'quickjs-emscripten-core'
 import { textOf } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
-import { refused } from './reply.js'
+import { encodeError } from './reply.js'
 import type { Machine } from './machine.js'
-import type { Visit } from './run-guest.js'
+import type { GuestContext } from './run-guest.js'
 import { prelude, preludeTools } from './prelude.js'
 import type { PreludeTool } from './prelude.js'
 import { linkError, memoryError, missingModule, stackError, guestVerdict } from './verdict.js'
@@ -31,7 +31,7 @@ interface GuestOptions {
   readonly job: GuestJob
   /** By specifier, in JavaScript. */
   readonly sources: ReadonlyMap<string, string>
-  readonly visit: Visit
+  readonly visit: GuestContext
   /** A stack in the places of what was written. */
   readonly written: (stack: string) => string
 }
@@ -62,15 +62,15 @@ export class Guest {
     this.#machine = machine
     this.#options = options
     const { visit } = options
-    visit.ending.signal.addEventListener('abort', () => this.#wake())
-    visit.answered = (id, text) => {
+    visit.end.signal.addEventListener('abort', () => this.#wake())
+    visit.onAnswer = (id, text) => {
       this.#answers.push({ id, text })
       this.#wake()
     }
   }
 
   async run(): Promise<Verdict> {
-    const { ending } = this.#options.visit
+    const { end: ending } = this.#options.visit
     try {
       const done = this.#enter(() => this.#start())
       for (;;) {
@@ -79,13 +79,13 @@ export class Guest {
         await this.#pause()
       }
     } catch (thrown) {
-      ending.due()
-      return ending.why ?? this.#verdictOf(thrown)
+      ending.isDue()
+      return ending.verdict ?? this.#verdictOf(thrown)
     }
   }
 
   #enter<T>(body: () => T): T {
-    const { ending } = this.#options.visit
+    const { end: ending } = this.#options.visit
     return this.#machine.enter(body, ending.remainingMs() + watchdogMs)
   }
 
@@ -125,7 +125,7 @@ export class Guest {
   #load(specifier: string): string | { readonly error: Error } {
     const {
       sources,
-      visit: { ending },
+      visit: { end: ending },
       job,
     } = this.#options
     const source = sources.get(specifier)
@@ -146,8 +146,8 @@ export class Guest {
   /** A verdict when there is one. */
   #pump(done: QuickJSHandle): Verdict | undefined {
     const { context } = this.#machine
-    const { ending, now } = this.#options.visit
-    if (ending.due()) return ending.why
+    const { end: ending, now } = this.#options.visit
+    if (ending.isDue()) return ending.verdict
     const sliceEnd = now() + sliceMs
     const answers = this.#answers
     this.#answers = []
@@ -159,7 +159,7 @@ export class Guest {
     while (context.runtime.hasPendingJob()) {
       const ran = context.runtime.executePendingJobs(100)
       if (ran.error) throw new GuestError(this.#describe(ran.error))
-      if (ending.due()) return ending.why
+      if (ending.isDue()) return ending.verdict
       if (now() >= sliceEnd) break
     }
     if (context.runtime.hasPendingJob()) return undefined
@@ -205,7 +205,7 @@ export class Guest {
   #text(text: string): QuickJSHandle {
     if (this.#machine.fits(2 * Buffer.byteLength(text))) return this.#machine.context.newString(text)
     const {
-      visit: { ending },
+      visit: { end: ending },
       job,
     } = this.#options
     ending.end(memoryError(job.memoryLimitBytes))
@@ -217,7 +217,7 @@ export class Guest {
   /** `say`, `keep` and `call` of the prelude. */
   #doors(): readonly QuickJSHandle[] {
     const { context } = this.#machine
-    const { said } = this.#options.visit
+    const { output: said } = this.#options.visit
     return [
       context.newFunction('say', (level, json) =>
         said.log(context.getString(level), textOf(JSON.parse(context.getString(json)))),
@@ -240,13 +240,13 @@ export class Guest {
         this.#unansweredCharacters + json.length > mostUnansweredCharacters
       ) {
         return this.#text(
-          refused(
+          encodeError(
             new RangeError(`${this.#unanswered.size} calls of host functions are unanswered; await some of them first`),
           ),
         )
       }
       const id = this.#calls++
-      const text = visit.ask({ id, index, json })
+      const text = visit.callHost({ id, index, json })
       if (text !== null) return this.#text(text)
       this.#unanswered.set(id, json.length)
       this.#unansweredCharacters += json.length
@@ -260,7 +260,7 @@ export class Guest {
 
   /** Until there is something to do. */
   #pause(): Promise<void> {
-    const { ending } = this.#options.visit
+    const { end: ending } = this.#options.visit
     return new Promise((resolve) => {
       if (ending.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob())
         setImmediate(resolve)

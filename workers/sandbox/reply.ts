@@ -1,11 +1,11 @@
 /** The JSON of what a host function came to, as the prelude reads it. */
 import { textOf, toJson } from '../../src/core/json.js'
 
-export function answered(value: unknown): string {
+export function encodeValue(value: unknown): string {
   return JSON.stringify({ value: toJson(value) })
 }
 
-export function refused(thrown: unknown): string {
+export function encodeError(thrown: unknown): string {
   const error =
     thrown instanceof Error
       ? { name: thrown.name, message: thrown.message }
@@ -14,4 +14,4 @@ export function refused(thrown: unknown): string {
 }
 
 /** To a call that comes after the end. */
-export const overAlready = refused(new Error('the run has ended'))
+export const runEnded = encodeError(new Error('the run has ended'))

@@ -7,7 +7,7 @@
  */
 import { textOf } from '../../src/core/json.js'
 import type { CodeResult, RunCode } from '../../src/tools/code.js'
-import { createEnding } from './run-end.js'
+import { createRunEnd } from './run-end.js'
 import { toJob } from './job.js'
 import { GuestSession } from './session.js'
 import { linkError, terminatedError } from './verdict.js'
@@ -26,7 +26,7 @@ export function createRunCode({ signal, now = monotonicMs }: RunCodeOptions = {}
   return (source, options) => {
     const startedAt = now()
     const job = toJob(source, options)
-    const ending = createEnding({ timeoutMs: 'bad' in job ? 0 : job.timeoutMs, now, signal })
+    const ending = createRunEnd({ timeoutMs: 'bad' in job ? 0 : job.timeoutMs, now, signal })
     const session =
       'bad' in job ? { logs: [], reports: [], verdict: async () => linkError(job.bad) } : new GuestSession(job, ending)
     const result = session

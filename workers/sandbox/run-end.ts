@@ -10,13 +10,13 @@ import { textOf } from '../../src/core/json.js'
 import { terminatedError, timeoutError } from './verdict.js'
 import type { Verdict } from './verdict.js'
 
-export interface Ending {
-  readonly why: Verdict | undefined
+export interface RunEnd {
+  readonly verdict: Verdict | undefined
   /** Aborted when the run is over, for whatever reason. */
   readonly signal: AbortSignal
   end(why: Verdict): void
   /** Looks at the clock and the call's signal, and says whether the run must end. */
-  due(): boolean
+  isDue(): boolean
   remainingMs(): number
   /** The code has ended by itself. */
   close(): void
@@ -31,7 +31,7 @@ interface EndingOptions {
   readonly told?: (() => boolean) | undefined
 }
 
-export function createEnding({ timeoutMs, now, signal, told }: EndingOptions): Ending {
+export function createRunEnd({ timeoutMs, now, signal, told }: EndingOptions): RunEnd {
   const deadline = now() + timeoutMs
   const over = new AbortController()
   let why: Verdict | undefined
@@ -64,12 +64,12 @@ export function createEnding({ timeoutMs, now, signal, told }: EndingOptions): E
   arm()
   signal?.addEventListener('abort', due)
   return {
-    get why() {
+    get verdict() {
       return why
     },
     signal: over.signal,
     end,
-    due,
+    isDue: due,
     remainingMs,
     close,
   }

@@ -1,7 +1,7 @@
 /**
  * One run, on the thread of guests: types are stripped, an engine is made, and the job is done in it.
  */
-import type { Ending } from './run-end.js'
+import type { RunEnd } from './run-end.js'
 import { Guest } from './guest.js'
 import { createMachine } from './machine.js'
 import type { GuestOutput } from './guest-output.js'
@@ -12,36 +12,36 @@ import type { WasmModule } from './wasm.js'
 import type { GuestJob, HostCall } from './wire.js'
 
 /** What a run has of its surroundings. */
-export interface Visit {
-  readonly ending: Ending
-  readonly said: GuestOutput
+export interface GuestContext {
+  readonly end: RunEnd
+  readonly output: GuestOutput
   readonly now: () => number
   readonly module: Promise<WasmModule>
   /** Calls a host function. The JSON of its answer; null: `answered` will be called. */
-  ask(call: Omit<HostCall, 'run'>): string | null
+  callHost(call: Omit<HostCall, 'run'>): string | null
   /** The engine has so many more pages of memory. */
-  grown(pages: number): void
+  onMemoryGrown(pages: number): void
   /** Set by the guest. */
-  answered: (id: number, text: string) => void
+  onAnswer: (id: number, text: string) => void
 }
 
-export async function perform(job: GuestJob, visit: Visit): Promise<Verdict> {
-  const { ending } = visit
-  if (ending.due() && ending.why) return ending.why
+export async function runGuest(job: GuestJob, visit: GuestContext): Promise<Verdict> {
+  const { end: ending } = visit
+  if (ending.isDue() && ending.verdict) return ending.verdict
   const stripped = new Map<string, Stripped>()
   try {
     if (job.language === 'ts')
       for (const [name, source] of job.modules) stripped.set(name, await strip(name, source, ending.signal))
   } catch (thrown) {
-    if (ending.why) return ending.why
+    if (ending.verdict) return ending.verdict
     if (!(thrown instanceof SyntaxError)) throw thrown
     return { status: 'error', error: { name: thrown.name, message: thrown.message } }
   }
   const sources = new Map(Array.from(job.modules, ([name, source]) => [name, stripped.get(name)?.code ?? source]))
   const machine = await createMachine(await visit.module, {
     memoryLimitBytes: job.memoryLimitBytes,
-    interrupted: ending.due,
-    grown: visit.grown,
+    interrupted: ending.isDue,
+    grown: visit.onMemoryGrown,
   })
   return new Guest(machine, { job, sources, visit, written: (stack) => written(stack, stripped) }).run()
 }

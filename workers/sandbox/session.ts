@@ -11,15 +11,15 @@ import { AsyncResource } from 'node:async_hooks'
 import { systemClock } from '../../src/core/clock.js'
 import { isObject } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
-import { answered, overAlready, refused } from './reply.js'
-import type { Ending } from './run-end.js'
+import { encodeValue, runEnded, encodeError } from './reply.js'
+import type { RunEnd } from './run-end.js'
 import type { GuestProgram } from './job.js'
 import type { Log } from './guest-output.js'
 import { takeGuestPlace } from './threads.js'
 import type { Leaving, GuestPlace } from './threads.js'
 import type { Verdict } from './verdict.js'
 import { watchdogMs, watched } from './watchdog.js'
-import type { HostCall, GuestWord } from './wire.js'
+import type { HostCall, FromGuest } from './wire.js'
 
 /** Longer than the thread's own watchdog takes. */
 const lastWordMs = 250
@@ -30,7 +30,7 @@ export class GuestSession {
   readonly logs: Log[] = []
   readonly reports: Json[] = []
   readonly #job: GuestProgram
-  readonly #ending: Ending
+  readonly #ending: RunEnd
   readonly #stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   #turnAt: number | undefined
   /**
@@ -39,29 +39,29 @@ export class GuestSession {
    */
   readonly #asCaller = AsyncResource.bind((body: () => void) => body())
 
-  constructor(job: GuestProgram, ending: Ending) {
+  constructor(job: GuestProgram, ending: RunEnd) {
     this.#job = job
     this.#ending = ending
   }
 
   async verdict(): Promise<Verdict> {
     const ending = this.#ending
-    if (ending.due() && ending.why) return ending.why
+    if (ending.isDue() && ending.verdict) return ending.verdict
     return new Promise((resolve) => {
       let patience: () => void = () => undefined
       const over = (verdict: Verdict, how: Leaving): void => {
         patience()
         ending.signal.removeEventListener('abort', stop)
         place.leave(how)
-        resolve(ending.why ?? verdict)
+        resolve(ending.verdict ?? verdict)
       }
       const place = takeGuestPlace({
-        heard: (word) => (word.type === 'ended' ? over(word.verdict, 'gone') : this.#hear(word)),
-        called: (call) => this.#asCaller(() => this.#serve(call, place)),
-        broke: (why) => over(broke(why), 'gone'),
+        onMessage: (word) => (word.type === 'ended' ? over(word.verdict, 'gone') : this.#hear(word)),
+        onCall: (call) => this.#asCaller(() => this.#serve(call, place)),
+        onThreadEnd: (why) => over(broke(why), 'gone'),
       })
       const stop = (): void => {
-        const { why } = ending
+        const { verdict: why } = ending
         if (!why) return
         Atomics.store(this.#stop, 0, 1)
         place.send({ type: 'stop', run: place.run })
@@ -80,7 +80,7 @@ export class GuestSession {
     })
   }
 
-  #hear(word: Extract<GuestWord, { run: number }>): void {
+  #hear(word: Extract<FromGuest, { run: number }>): void {
     if (word.type === 'log') this.logs.push(word.log)
     else if (word.type === 'report') this.reports.push(word.value)
   }
@@ -94,9 +94,9 @@ export class GuestSession {
       watched(() => {
         while (call) {
           const { run, id } = call
-          const text = ending.due() ? overAlready : this.#answer(call, place)
+          const text = ending.isDue() ? runEnded : this.#answer(call, place)
           // What it did may have taken all the time there is.
-          ending.due()
+          ending.isDue()
           const late = systemClock.now() >= burstEnd
           // Messages that are there already are heard before anything else is.
           if (late) setImmediate(() => place.reply({ run, id, text }))
@@ -106,8 +106,8 @@ export class GuestSession {
         }
       }, ending.remainingMs() + watchdogMs)
     } catch (thrown) {
-      ending.due()
-      if (call) place.reply({ run: call.run, id: call.id, text: refused(thrown) })
+      ending.isDue()
+      if (call) place.reply({ run: call.run, id: call.id, text: encodeError(thrown) })
     }
   }
 
@@ -125,15 +125,15 @@ export class GuestSession {
     try {
       const body = this.#job.imports[index]?.[1]
       const returned = body?.(...(JSON.parse(json) as Json[]))
-      if (!isObject(returned) || typeof returned['then'] !== 'function') return answered(returned)
+      if (!isObject(returned) || typeof returned['then'] !== 'function') return encodeValue(returned)
       const land = (text: string): void => place.send({ type: 'answer', run, id, text })
       Promise.resolve(returned).then(
-        (value) => land(answered(value)),
-        (thrown) => land(refused(thrown)),
+        (value) => land(encodeValue(value)),
+        (thrown) => land(encodeError(thrown)),
       )
       return null
     } catch (thrown) {
-      return refused(thrown)
+      return encodeError(thrown)
     }
   }
 }

@@ -9,24 +9,24 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { broken } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
-import { createEnding } from './run-end.js'
-import { perform } from './run-guest.js'
-import type { Visit } from './run-guest.js'
+import { createRunEnd } from './run-end.js'
+import { runGuest } from './run-guest.js'
+import type { GuestContext } from './run-guest.js'
 import { createGuestOutput } from './guest-output.js'
 import type { Verdict } from './verdict.js'
 import type { WasmModule } from './wasm.js'
-import { cell } from './wire.js'
-import type { HostCall, GuestOrder, GuestReply, GuestThreadData, GuestWord } from './wire.js'
+import { counter } from './wire.js'
+import type { HostCall, ToGuest, GuestReply, GuestThreadData, FromGuest } from './wire.js'
 
 if (!parentPort) throw broken('GW1', 'guests have a thread of their own')
 const port = parentPort
-const { calls, cells } = workerData as GuestThreadData
+const { calls, counters: cells } = workerData as GuestThreadData
 
-const tell = (word: GuestWord): void => port.postMessage(word)
+const tell = (word: FromGuest): void => port.postMessage(word)
 const now = (): number => Number(process.hrtime.bigint()) / 1e6
 
 interface Running {
-  readonly visit: Visit
+  readonly visit: GuestContext
   stop(): void
 }
 
@@ -36,19 +36,19 @@ const module = new Promise<WasmModule>((resolve) => (engine = resolve))
 
 function ask(call: HostCall): string | null {
   calls.postMessage(call)
-  Atomics.add(cells, cell.calls, 1)
-  Atomics.notify(cells, cell.calls)
+  Atomics.add(cells, counter.calls, 1)
+  Atomics.notify(cells, counter.calls)
   for (;;) {
-    const count = Atomics.load(cells, cell.replies)
+    const count = Atomics.load(cells, counter.replies)
     const received = receiveMessageOnPort(calls) as { readonly message: GuestReply } | undefined
     if (received?.message.run === call.run && received.message.id === call.id) return received.message.text
-    if (!received) Atomics.wait(cells, cell.replies, count)
+    if (!received) Atomics.wait(cells, counter.replies, count)
   }
 }
 
-async function begin({ run, job, stop }: Extract<GuestOrder, { type: 'begin' }>): Promise<void> {
+async function begin({ run, job, stop }: Extract<ToGuest, { type: 'begin' }>): Promise<void> {
   const stopped = new AbortController()
-  const ending = createEnding({
+  const ending = createRunEnd({
     timeoutMs: job.timeoutMs,
     now,
     signal: stopped.signal,
@@ -59,23 +59,23 @@ async function begin({ run, job, stop }: Extract<GuestOrder, { type: 'begin' }>)
     report: (value) => tell({ type: 'report', run, value }),
   })
   let pages = 0
-  const visit: Visit = {
-    ending,
-    said,
+  const visit: GuestContext = {
+    end: ending,
+    output: said,
     now,
     module,
-    ask: (call) => ask({ run, ...call }),
-    grown(more) {
+    callHost: (call) => ask({ run, ...call }),
+    onMemoryGrown(more) {
       pages += more
-      Atomics.add(cells, cell.pages, more)
+      Atomics.add(cells, counter.pages, more)
     },
-    answered: () => undefined,
+    onAnswer: () => undefined,
   }
   runs.set(run, { visit, stop: () => stopped.abort() })
-  const verdict = await perform(job, visit).catch(unforeseen)
+  const verdict = await runGuest(job, visit).catch(unforeseen)
   ending.close()
   runs.delete(run)
-  Atomics.sub(cells, cell.pages, pages)
+  Atomics.sub(cells, counter.pages, pages)
   tell({ type: 'ended', run, verdict })
 }
 
@@ -83,10 +83,10 @@ function unforeseen(thrown: unknown): Verdict {
   return { status: 'error', error: { name: 'InternalError', message: `the sandbox failed: ${textOf(thrown)}` } }
 }
 
-port.on('message', (order: GuestOrder) => {
+port.on('message', (order: ToGuest) => {
   if (order.type === 'engine') engine(order.module)
   else if (order.type === 'begin') void begin(order)
-  else if (order.type === 'answer') runs.get(order.run)?.visit.answered(order.id, order.text)
+  else if (order.type === 'answer') runs.get(order.run)?.visit.onAnswer(order.id, order.text)
   else runs.get(order.run)?.stop()
 })
 tell({ type: 'ready' })

@@ -10,11 +10,11 @@ import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_thread
 import { idleClock } from '../../src/core/clock.js'
 import { textOf } from '../../src/core/json.js'
 import { workerFile } from '../../src/tools/worker-url.js'
-import { overAlready } from './reply.js'
-import { countGuests } from './guest-memory.js'
+import { runEnded } from './reply.js'
+import { trackGuestMemory } from './guest-memory.js'
 import { compile } from './wasm.js'
-import { cell, cellCount } from './wire.js'
-import type { HostCall, GuestOrder, GuestReply, GuestThreadData, GuestWord } from './wire.js'
+import { counter, counterCount } from './wire.js'
+import type { HostCall, ToGuest, GuestReply, GuestThreadData, FromGuest } from './wire.js'
 
 const mostThreads = 4
 const idleMs = 10_000
@@ -22,10 +22,10 @@ const idleMs = 10_000
 const nextCallMs = 0.1
 
 export interface GuestListener {
-  heard(word: Extract<GuestWord, { run: number }>): void
-  called(call: HostCall): void
+  onMessage(word: Extract<FromGuest, { run: number }>): void
+  onCall(call: HostCall): void
   /** The thread is gone. */
-  broke(why: string): void
+  onThreadEnd(why: string): void
 }
 
 /** How a run leaves its thread: `stuck` if it could not be made to. */
@@ -36,7 +36,7 @@ export interface GuestPlace {
   readonly run: number
   /** Whether the thread hears at all: it may have just been started. */
   isReady(): boolean
-  send(order: GuestOrder): void
+  send(order: ToGuest): void
   reply(reply: GuestReply): void
   /** Another call of this run, if it comes at once. */
   nextCall(): HostCall | undefined
@@ -65,13 +65,13 @@ class GuestThread {
   readonly #listeners = new Map<number, GuestListener>()
   readonly #worker: Worker
   readonly #channel = new MessageChannel()
-  readonly #cells = new Int32Array(new SharedArrayBuffer(cellCount * Int32Array.BYTES_PER_ELEMENT))
-  readonly #uncount = countGuests(this.#cells)
+  readonly #cells = new Int32Array(new SharedArrayBuffer(counterCount * Int32Array.BYTES_PER_ELEMENT))
+  readonly #uncount = trackGuestMemory(this.#cells)
   #wake: () => void = () => undefined
 
   constructor() {
     const { port1, port2: calls } = this.#channel
-    const workerData: GuestThreadData = { calls, cells: this.#cells }
+    const workerData: GuestThreadData = { calls, counters: this.#cells }
     // Nothing of the process is its business: neither its variables nor what it was started with.
     this.#worker = new Worker(workerFile('sandbox/thread'), {
       workerData,
@@ -81,11 +81,11 @@ class GuestThread {
       name: 'skein guests',
     })
     port1.on('message', (call: HostCall) => this.#called(call)).unref()
-    this.#worker.on('message', (word: GuestWord) => this.#hear(word))
+    this.#worker.on('message', (word: FromGuest) => this.#hear(word))
     this.#worker.on('error', (thrown) => this.#end(textOf(thrown)))
     this.#worker.on('exit', (code) => this.#end(`its thread exited with ${code}`))
     compile().then(
-      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies GuestOrder),
+      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies ToGuest),
       (thrown: unknown) => this.#end(textOf(thrown)),
     )
   }
@@ -117,22 +117,22 @@ class GuestThread {
     this.#wake = idleClock.wakeAt(idleClock.now() + idleMs, () => this.#end('it was idle'))
   }
 
-  #hear(word: GuestWord): void {
+  #hear(word: FromGuest): void {
     if (word.type === 'ready') this.#ready = true
-    else this.#listeners.get(word.run)?.heard(word)
+    else this.#listeners.get(word.run)?.onMessage(word)
   }
 
   #called(call: HostCall): void {
     const listener = this.#listeners.get(call.run)
-    if (listener) listener.called(call)
-    else this.#reply({ run: call.run, id: call.id, text: overAlready })
+    if (listener) listener.onCall(call)
+    else this.#reply({ run: call.run, id: call.id, text: runEnded })
   }
 
   #nextCall(run: number): HostCall | undefined {
-    const seen = Atomics.load(this.#cells, cell.calls)
+    const seen = Atomics.load(this.#cells, counter.calls)
     const found =
       this.#receive() ??
-      (Atomics.wait(this.#cells, cell.calls, seen, nextCallMs) === 'timed-out' ? undefined : this.#receive())
+      (Atomics.wait(this.#cells, counter.calls, seen, nextCallMs) === 'timed-out' ? undefined : this.#receive())
     if (!found || found.run === run) return found
     setImmediate(() => this.#called(found))
     return undefined
@@ -145,8 +145,8 @@ class GuestThread {
 
   #reply(reply: GuestReply): void {
     this.#channel.port1.postMessage(reply)
-    Atomics.add(this.#cells, cell.replies, 1)
-    Atomics.notify(this.#cells, cell.replies)
+    Atomics.add(this.#cells, counter.replies, 1)
+    Atomics.notify(this.#cells, counter.replies)
   }
 
   #end(why: string): void {
@@ -158,6 +158,6 @@ class GuestThread {
     void this.#worker.terminate()
     const left = [...this.#listeners.values()]
     this.#listeners.clear()
-    for (const listener of left) listener.broke(why)
+    for (const listener of left) listener.onThreadEnd(why)
   }
 }

@@ -29,10 +29,10 @@ export interface GuestJob {
 export interface GuestThreadData {
   /** Calls of host functions go out here, and replies come in. */
   readonly calls: MessagePort
-  readonly cells: Int32Array
+  readonly counters: Int32Array
 }
 
-export const cell = {
+export const counter = {
   /** Grow with every call, and with every reply. */
   calls: 0,
   replies: 1,
@@ -40,10 +40,10 @@ export const cell = {
   pages: 2,
 } as const
 
-export const cellCount = 3
+export const counterCount = 3
 
 /** To the guests' thread. */
-export type GuestOrder =
+export type ToGuest =
   | { readonly type: 'engine'; readonly module: WasmModule }
   /** The first number of `stop` is 1 when the run must end. */
   | { readonly type: 'begin'; readonly run: number; readonly job: GuestJob; readonly stop: Int32Array }
@@ -59,7 +59,7 @@ export interface HostCall {
 }
 
 /** From it. */
-export type GuestWord =
+export type FromGuest =
   | { readonly type: 'ready' }
   | { readonly type: 'log'; readonly run: number; readonly log: Log }
   | { readonly type: 'report'; readonly run: number; readonly value: Json }

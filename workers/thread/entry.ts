@@ -20,7 +20,7 @@ import type { FindTool } from '../../src/pool/find-tool.js'
 import type { WorkerThreadData, WorkerTask } from '../../src/pool/processes/wire.js'
 import { createContentCache } from './content-cache.js'
 import type { ContentCache } from './content-cache.js'
-import { createSnapshot } from './snapshot.js'
+import { createRemoteSnapshot } from './snapshot.js'
 import { invoke } from '../body/invoke.js'
 import { createHostPort } from './host-port.js'
 import type { CallPort, HostPort } from './host-port.js'
@@ -44,7 +44,7 @@ export function serve({ app, memoryMb, numbers }: WorkerThreadData): Promise<nev
   const contents = createContentCache(Math.min(32, memoryMb / 4) * mb)
   const link = createHostPort(numbers, (task, line) => void run(own, task, line))
   process.on('uncaughtException', (thrown) => {
-    link.tell({ call: 0, dying: toFailure(thrown, 'WORKER_CRASHED').message })
+    link.post({ call: 0, dying: toFailure(thrown, 'WORKER_CRASHED').message })
     process.kill(process.pid, 'SIGKILL')
   })
   process.on('unhandledRejection', (thrown) => {
@@ -58,14 +58,14 @@ export function serve({ app, memoryMb, numbers }: WorkerThreadData): Promise<nev
     createProgress({
       clock: systemClock,
       redactor: undefined,
-      said: (what) => what.type === 'log' && link.tell({ call: 0, printed: what.text }),
+      emit: (what) => what.type === 'log' && link.post({ call: 0, printed: what.text }),
     }),
   )
   const shelf = importTools(app)
   const own: Own = { app, link, contents, shelf }
   shelf.then(
-    () => link.tell({ call: 0, loaded: true }),
-    (thrown: unknown) => link.tell({ call: 0, loaded: true, failure: notLoaded(thrown) }),
+    () => link.post({ call: 0, loaded: true }),
+    (thrown: unknown) => link.post({ call: 0, loaded: true, failure: notLoaded(thrown) }),
   )
   return new Promise<never>(() => undefined)
 }
@@ -106,8 +106,8 @@ async function returnedBy(
     secrets,
     ...defined({ hasParent: hasParent || undefined }),
     cancel: line.cancel,
-    desk: createSnapshot(line, contents, task.given),
-    said: (what) => line.say(what),
+    snapshot: createRemoteSnapshot(line, contents, task.contexts),
+    emit: (what) => line.emit(what),
   }
   return invoke(tool, job, {
     find,
@@ -121,7 +121,7 @@ async function returnedBy(
 function given(whole: Returned, line: CallPort): Returned {
   if (!whole.contents) return whole
   const { contents: made, ...returned } = whole
-  for (const content of made) line.give(content)
+  for (const content of made) line.sendContent(content)
   return returned
 }
 

@@ -36,18 +36,18 @@ export class CallPort {
   readonly #post: Post
   readonly #asked = new Map<number, Asked>()
   #questions = 0
-  over = false
+  closed = false
 
   constructor(call: number, post: Post) {
     this.#call = call
     this.#post = post
   }
 
-  say(said: ToolOutput): void {
-    if (!this.over) this.#post({ call: this.#call, said })
+  emit(said: ToolOutput): void {
+    if (!this.closed) this.#post({ call: this.#call, said })
   }
 
-  give({ hash, bytes }: NewContent): void {
+  sendContent({ hash, bytes }: NewContent): void {
     this.#post({ call: this.#call, content: { hash } }, bytes)
   }
 
@@ -60,7 +60,7 @@ export class CallPort {
     const id = ++this.#questions
     const answer = new Promise<WorkerQuestions[Each]['gets']>((resolve, reject) => {
       if (this.ended) return reject(fromFailure(this.ended))
-      if (this.over) return
+      if (this.closed) return
       this.#asked.set(id, { answered: (gets) => resolve(gets as WorkerQuestions[Each]['gets']), refused: reject })
       this.#post(
         {
@@ -74,7 +74,7 @@ export class CallPort {
     return { id, answer }
   }
 
-  hear(message: Exclude<ToWorker, { readonly task: WorkerTask }>, bytes: Uint8Array | undefined): void {
+  receive(message: Exclude<ToWorker, { readonly task: WorkerTask }>, bytes: Uint8Array | undefined): void {
     if ('ended' in message) return this.end(message.ended)
     const asked = this.#asked.get(message.id)
     this.#asked.delete(message.id)
@@ -97,7 +97,7 @@ export class CallPort {
   }
 
   close(): void {
-    this.over = true
+    this.closed = true
     this.#asked.clear()
   }
 }
@@ -106,7 +106,7 @@ export interface HostPort {
   /** Whether the body may begin: nobody has ended the call or withdrawn it. The host is told, if it wants to be. */
   begin(task: WorkerTask, line: CallPort): boolean
   end(call: number, line: CallPort): void
-  tell: Post
+  post: Post
   /** Written with those of other calls that end in this turn. */
   answer(call: number, returned: Returned): void
 }
@@ -130,7 +130,7 @@ export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, 
     'data',
     createFrameDecoder((said, bytes) => {
       const message = said as ToWorker
-      if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
+      if (!('task' in message)) return lines.get(message.call)?.receive(message, bytes)
       const line = new CallPort(message.call, post)
       lines.set(message.call, line)
       arrived(message.task, line)
@@ -138,12 +138,12 @@ export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, 
   )
   post({ call: 0, hello: true })
   return {
-    tell: post,
+    post: post,
     answer(call, returned) {
       answers.push(encodeFrame({ call, returned } satisfies FromWorker))
       if (answers.length === 1) process.nextTick(flush)
     },
-    begin({ call, tells }, line) {
+    begin({ call, reportsBegin: tells }, line) {
       flush()
       if (line.ended || !beginsIn(numbers, call)) return false
       if (tells) post({ call, begins: true })

@@ -32,7 +32,7 @@ export function speakingTool(): string | undefined {
 export function catchOutput(nobody: ToolProgress): void {
   const print = (text: string): void => {
     const speaker = speakers.getStore()
-    const voice = speaker && !speaker.line.over ? speaker.sheet.voice : nobody
+    const voice = speaker && !speaker.line.closed ? speaker.sheet.progress : nobody
     const line = text.replace(/\n$/, '')
     if (line !== '') voice.log([line])
   }

@@ -8,7 +8,7 @@ import type { SnapshotAccess, Snapshot, ValueAt } from '../../src/pool/port.js'
 import type { ContentCache } from './content-cache.js'
 import type { CallPort } from './host-port.js'
 
-export function createSnapshot(
+export function createRemoteSnapshot(
   line: CallPort,
   contents: ContentCache,
   given: Readonly<Record<string, ValueAt>> | undefined,

@@ -50,7 +50,7 @@ export interface AttemptServices {
 
 function toTask(job: ToolJob, tells: boolean): WorkerTask {
   const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets } = job
-  const { given } = job.desk
+  const { contexts: given } = job.snapshot
   return {
     call: 0,
     tool,
@@ -115,8 +115,8 @@ export class CallAttempt implements WorkerListener {
     if (!worker) return this.die('the pool was closed')
     this.#worker = worker
     this.#placed = true
-    this.#task.call = worker.number()
-    worker.take(this.#task.call, this)
+    this.#task.call = worker.nextCallNumber()
+    worker.addCall(this.#task.call, this)
     if (this.#task.secrets) worker.secrets.add(this.#task.secrets)
     worker.post({ call: this.#task.call, task: this.#task })
     // Of a short time it would be much that the worker takes to get to it.
@@ -143,10 +143,10 @@ export class CallAttempt implements WorkerListener {
     else this.#end(why)
   }
 
-  hear(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void {
+  receive(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void {
     if ('begins' in message) return this.#startTime()
     if ('question' in message) void this.#reply(message, bytes)
-    else if ('said' in message) this.#job.said(message.said)
+    else if ('said' in message) this.#job.emit(message.said)
     else if ('content' in message) this.#contents.push({ ...message.content, bytes: bytes ?? new Uint8Array() })
     else this.#answered(message.returned)
   }
@@ -156,7 +156,7 @@ export class CallAttempt implements WorkerListener {
     if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
     else
       this.#over({
-        died: worker?.doom ?? why,
+        died: worker?.killedBecause ?? why,
         begun: worker?.begun(this.#task.call) ?? false,
         company: worker?.company ?? false,
       })
@@ -199,13 +199,13 @@ export class CallAttempt implements WorkerListener {
     { call, id, question }: Extract<FromWorker, { question: unknown }>,
     bytes: Uint8Array | undefined,
   ): Promise<void> {
-    const clerk = (this.#clerk ??= createSnapshotServer(this.#job.desk, (opening) => this.#stepAside(opening)))
+    const clerk = (this.#clerk ??= createSnapshotServer(this.#job.snapshot, (opening) => this.#stepAside(opening)))
     let reply: ToWorker
     let given: Uint8Array | undefined
     try {
       const answer = await clerk.answer(id, question, bytes)
       given = answer.bytes
-      reply = { call, id, ...(answer.gets !== undefined && { gets: answer.gets }) }
+      reply = { call, id, ...(answer.value !== undefined && { gets: answer.value }) }
     } catch (thrown) {
       const errno =
         !isSkeinError(thrown) && isObject(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : undefined
@@ -249,7 +249,7 @@ export class CallAttempt implements WorkerListener {
     this.#settled = true
     for (const stop of this.#stops) stop()
     this.#clerk?.close()
-    this.#worker?.drop(this.#task.call)
+    this.#worker?.removeCall(this.#task.call)
     this.#settle(result)
     this.#leave()
   }

@@ -51,19 +51,19 @@ export function createLane(options: LaneOptions): Lane {
     let best: Worker | undefined
     let moving = 0
     for (const thread of threads) {
-      if (thread.stuck || thread.doom !== undefined) continue
+      if (thread.stuck || thread.killedBecause !== undefined) continue
       moving++
-      if (thread.seat.active < perThread && (!best || comesBefore(thread, best))) best = thread
+      if (thread.seats.active < perThread && (!best || comesBefore(thread, best))) best = thread
     }
     const room = !closed && (further || moving < wanted) && threads.size < mostThreads
     if (!best) return room ? start() : undefined
-    if (room && !further && best.seat.active > 0) start()
+    if (room && !further && best.seats.active > 0) start()
     return best
   }
   // LN3: what a stuck one holds is nobody's.
   const shared = (): number =>
     [...threads].reduce(
-      (sum, { stuck, doom, seat }) => (stuck || doom !== undefined ? sum + seat.active : sum),
+      (sum, { stuck, killedBecause: doom, seats: seat }) => (stuck || doom !== undefined ? sum + seat.active : sum),
       wanted * perThread,
     )
   const places = createPlaces({ perThread, shared, choose })
@@ -90,5 +90,5 @@ export function createLane(options: LaneOptions): Lane {
 }
 
 function comesBefore(one: Worker, other: Worker): boolean {
-  return one.started === other.started ? one.seat.active < other.seat.active : one.started
+  return one.started === other.started ? one.seats.active < other.seats.active : one.started
 }

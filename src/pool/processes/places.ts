@@ -12,19 +12,19 @@ import { Shares } from './shares.js'
 import type { ShareKeys } from './shares.js'
 
 /** The share of a thread. */
-export interface PlaceRequest {
+export interface Seats {
   active: number
   readonly returning: Set<() => void>
 }
 
-export interface TakenPlace {
-  readonly seat: PlaceRequest
+export interface Seated {
+  readonly seats: Seats
 }
 
 /** Undefined: there will never be a place. */
 type Enter<Thread> = (thread: Thread | undefined) => void
 
-export interface Places<Thread extends TakenPlace> {
+export interface Places<Thread extends Seated> {
   /**
    * Calls `go` when there is a place: at once, or later. Gives what withdraws from the queue. `again`: it had a place
    * before.
@@ -40,7 +40,7 @@ export interface Places<Thread extends TakenPlace> {
   close(): void
 }
 
-export const createPlaceRequest = (): PlaceRequest => ({ active: 0, returning: new Set() })
+export const createSeats = (): Seats => ({ active: 0, returning: new Set() })
 
 export interface PlacesOptions<Thread> {
   readonly perThread: number
@@ -59,7 +59,7 @@ interface Entry<Thread> {
 
 const nobody: ShareKeys = []
 
-export function createPlaces<Thread extends TakenPlace>({
+export function createPlaces<Thread extends Seated>({
   perThread,
   choose,
   shared = () => Infinity,
@@ -74,7 +74,7 @@ export function createPlaces<Thread extends TakenPlace>({
     const thread = choose(shares.full)
     if (!thread) return 'full'
     shares.change(keys, 'active', 1)
-    thread.seat.active++
+    thread.seats.active++
     go(thread)
     return 'sits'
   }
@@ -100,12 +100,12 @@ export function createPlaces<Thread extends TakenPlace>({
       if (queue.size > 1) admit()
       return () => void (queue.delete(entry) && shares.change(keys, 'waiting', -1))
     },
-    leave({ seat }, keys = nobody) {
+    leave({ seats: seat }, keys = nobody) {
       seat.active--
       shares.change(keys, 'active', -1)
       if (returns.waiting || queue.size > 0) admit()
     },
-    comeBack: ({ seat }, go, keys = nobody) => returns.comeBack(seat, go, keys),
+    comeBack: ({ seats: seat }, go, keys = nobody) => returns.comeBack(seat, go, keys),
     close() {
       closed = true
       for (const { go } of queue.clear()) go(undefined)
@@ -116,15 +116,15 @@ export function createPlaces<Thread extends TakenPlace>({
 interface Returns {
   /** Some call wants to go on, and has no place. */
   readonly waiting: boolean
-  comeBack(seat: PlaceRequest, go: () => void, keys: ShareKeys): () => void
+  comeBack(seat: Seats, go: () => void, keys: ShareKeys): () => void
   /** Lets those go on for whom there is a place. */
   serve(): void
 }
 
 /** Calls that gave their place back: they take one on the same thread again. */
 function createReturns(perThread: number, shares: Shares): Returns {
-  const wanted = new Set<PlaceRequest>()
-  const withdraw = (seat: PlaceRequest, again: () => void): void => {
+  const wanted = new Set<Seats>()
+  const withdraw = (seat: Seats, again: () => void): void => {
     seat.returning.delete(again)
     if (seat.returning.size === 0) wanted.delete(seat)
   }

@@ -12,7 +12,7 @@ import { copied, owned } from './wire.js'
 import type { WorkerQuestion } from './wire.js'
 
 export interface SnapshotReply {
-  readonly gets?: unknown
+  readonly value?: unknown
   /** In place of it. */
   readonly bytes?: Uint8Array
 }
@@ -65,17 +65,17 @@ async function answerOnce(
   const { files } = snapshot
   switch (question.topic) {
     case 'open':
-      return { gets: { at: files.at } }
+      return { value: { at: files.at } }
     case 'value':
-      return { gets: await snapshot.value(question.key) }
+      return { value: await snapshot.value(question.key) }
     case 'entries':
-      return { gets: await snapshot.entries(question.prefix) }
+      return { value: await snapshot.entries(question.prefix) }
     case 'node':
-      return { gets: await files.node(question.path) }
+      return { value: await files.node(question.path) }
     case 'deep':
-      return { gets: await files.deep(question.path) }
+      return { value: await files.deep(question.path) }
     case 'usage':
-      return { gets: await files.usage() }
+      return { value: await files.usage() }
     case 'bytes':
       // They are for the one who asks.
       return { bytes: owned(await files.bytes(question.hash)) }
@@ -112,7 +112,7 @@ async function answerStore(
   }
   // What went wrong there is told by `stored`.
   await writer.close().catch(() => undefined)
-  return { gets: await stored }
+  return { value: await stored }
 }
 
 function createStore({ files }: Snapshot): Store {

@@ -17,9 +17,9 @@ export interface WorkerTask extends Pick<ToolJob, 'tool' | 'args' | 'threadId' |
   readonly run?: BodyPart
   readonly env?: ToolJob['env']
   readonly secrets?: ToolJob['secrets']
-  readonly given?: Readonly<Record<string, ValueAt>>
+  readonly contexts?: Readonly<Record<string, ValueAt>>
   /** The worker says when its body begins. */
-  readonly tells?: true
+  readonly reportsBegin?: true
   /** WI1; set when a process has been chosen. */
   call: number
 }

@@ -9,7 +9,7 @@ import type { Redactor } from '../../core/redact/redact.js'
 
 const mostSecrets = 1_000
 
-export class SharedSecrets {
+export class WorkerSecrets {
   readonly #values = new Set<string>()
   #redactor: Redactor | undefined
 
@@ -21,7 +21,7 @@ export class SharedSecrets {
     }
   }
 
-  masked(text: string): string {
+  mask(text: string): string {
     if (this.#values.size === 0) return text
     if (this.#values.size > mostSecrets) return `[not told: more than ${mostSecrets} secrets would have to be masked]`
     this.#redactor ??= createRedactor([...this.#values])

@@ -19,9 +19,9 @@ import type { Failure } from '../../core/failure.js'
 import { createFrameDecoder, encodeFrame, encodeStructured } from './frames.js'
 import { createMonitorLine } from './monitor-line.js'
 import type { MonitorLine } from './monitor-line.js'
-import { createPlaceRequest } from './places.js'
-import type { PlaceRequest } from './places.js'
-import { SharedSecrets } from './worker-secrets.js'
+import { createSeats } from './places.js'
+import type { Seats } from './places.js'
+import { WorkerSecrets } from './worker-secrets.js'
 import { causeOfDeath, causeOfEnd, spawnWorker } from './spawn.js'
 import type { SpawnOptions } from './spawn.js'
 import { channel } from './wire.js'
@@ -30,7 +30,7 @@ import type { FromWorker, ToWorker } from './wire.js'
 type FromCall = Exclude<FromWorker, { readonly call: 0 }>
 
 export interface WorkerListener {
-  hear(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void
+  receive(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void
   /** Its worker is gone, or will never come. Nothing more will be heard. */
   die(why: string): void
   /** To run elsewhere, if it has not begun. */
@@ -49,13 +49,13 @@ const longestCause = 2_000
 const mb = 1024 * 1024
 
 export class Worker {
-  readonly seat: PlaceRequest = createPlaceRequest()
+  readonly seats: Seats = createSeats()
   readonly calls = new Map<number, WorkerListener>()
-  readonly secrets = new SharedSecrets()
+  readonly secrets = new WorkerSecrets()
   /** Resolves when its app is there, with what went wrong, if anything did. */
   readonly loading: Promise<Failure | undefined>
   /** Why the host ended it. */
-  doom: string | undefined
+  killedBecause: string | undefined
   readonly #options: WorkerOptions
   readonly #child: ChildProcess
   readonly #gone: (worker: Worker) => void
@@ -129,7 +129,7 @@ export class Worker {
   #hear(message: FromWorker, bytes: Uint8Array<ArrayBuffer> | undefined): void {
     if (message.call !== 0) {
       if ('begins' in message) this.#begun.add(message.call)
-      this.calls.get(message.call)?.hear(message as FromCall, bytes)
+      this.calls.get(message.call)?.receive(message as FromCall, bytes)
     } else if ('printed' in message) this.#print(message.printed)
     else if ('dying' in message) this.#dying ??= this.causeOf(message.dying)
     else if ('hello' in message) {
@@ -143,7 +143,7 @@ export class Worker {
   }
 
   #print(text: string): void {
-    process.stderr.write(this.secrets.masked(text).replaceAll(/^/gm, '[worker] ') + '\n')
+    process.stderr.write(this.secrets.mask(text).replaceAll(/^/gm, '[worker] ') + '\n')
   }
 
   /** By a file descriptor, or by V8 when it gives up: that is a cause, and not for anybody's terminal. */
@@ -155,16 +155,16 @@ export class Worker {
   }
 
   /** Number of the next call that is handed to it. */
-  number(): number {
+  nextCallNumber(): number {
     return ++this.#handed
   }
 
-  take(call: number, listener: WorkerListener): void {
+  addCall(call: number, listener: WorkerListener): void {
     this.calls.set(call, listener)
     if (this.calls.size === 1) this.#pipe(channel.up)?.ref()
   }
 
-  drop(call: number): void {
+  removeCall(call: number): void {
     this.calls.delete(call)
     this.#begun.delete(call)
     if (this.calls.size > 0) return
@@ -186,7 +186,7 @@ export class Worker {
   post(message: ToWorker, bytes?: Uint8Array): void {
     const down = this.#pipe(channel.down)
     if (!this.#hello || !down) return void this.#waiting.push({ message, ...defined({ bytes }) })
-    if ('task' in message && !message.task.tells) this.#begun.add(message.call)
+    if ('task' in message && !message.task.reportsBegin) this.#begun.add(message.call)
     // One write for all that is said in this turn.
     if (down.writableCorked === 0) {
       down.cork()
@@ -211,7 +211,7 @@ export class Worker {
 
   /** Whatever it does. The first reason counts. */
   kill(why: string): void {
-    this.doom ??= why
+    this.killedBecause ??= why
     this.#child.kill('SIGKILL')
   }
 
@@ -238,7 +238,7 @@ export class Worker {
 
   /** WT3. The class of an error of Skein's says nothing to anybody. */
   causeOf(said: string): string {
-    const cause = this.secrets.masked(said.replace(/^SkeinError: /, ''))
+    const cause = this.secrets.mask(said.replace(/^SkeinError: /, ''))
     return cause.length > longestCause ? `${cause.slice(0, longestCause)}…` : cause
   }
 

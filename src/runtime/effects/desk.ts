@@ -39,6 +39,6 @@ export function createSnapshotAccess({ state, index, blobs, quota, turn, context
       if (!slot?.call.ahead || slot.again) await turn()
       return snapshot()
     },
-    ...(contexts.length > 0 && { given: Object.fromEntries(contexts.map((key) => [key, value(key)])) }),
+    ...(contexts.length > 0 && { contexts: Object.fromEntries(contexts.map((key) => [key, value(key)])) }),
   }
 }

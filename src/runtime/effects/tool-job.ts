@@ -169,7 +169,7 @@ export class CallJob implements ToolJob {
     return this.#values.secrets
   }
 
-  get desk(): SnapshotAccess {
+  get snapshot(): SnapshotAccess {
     const { means, wanting, effect } = this.#start
     const { contextSchema, sharedSchema } = this.#definition ?? {}
     this.#desk ??= createSnapshotAccess({
@@ -183,7 +183,7 @@ export class CallJob implements ToolJob {
     return this.#desk
   }
 
-  said(what: ToolOutput): void {
+  emit(what: ToolOutput): void {
     this.#start.voice.said(what)
   }
 }

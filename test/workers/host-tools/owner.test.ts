@@ -92,7 +92,7 @@ function job(tool: string, args: ToolJob['args']): ToolJob {
     run: { part: 'execute' },
     env: {},
     secrets: [],
-    desk: { open: never },
-    said: () => undefined,
+    snapshot: { open: never },
+    emit: () => undefined,
   }
 }
