@@ -166,6 +166,7 @@ export interface CallSettled {
   readonly verdict: 'kept' | 'stale' | 'answered' | 'cached' | 'skipped' | 'broken' | 'full'
   readonly outcome?: Outcome
   readonly text?: string
+  readonly media?: readonly Media[]
 }
 
 /** The call waits for someone; it holds no worker and no model. */
