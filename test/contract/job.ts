@@ -1,5 +1,5 @@
 /**
- * A desk for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it
+ * A snapshot for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it
  * all.
  */
 import { createHash } from 'node:crypto'
@@ -21,7 +21,7 @@ export interface TestSnapshot extends SnapshotAccess {
   readonly asked: Promise<void>
 }
 
-export interface DeskState {
+export interface SnapshotState {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
   readonly values?: Readonly<Record<string, Json>>
   /** Keys that are handed out beforehand. */
@@ -32,7 +32,13 @@ export interface DeskState {
   readonly part?: number
 }
 
-export function testSnapshot({ files = {}, values = {}, given, gate, part = 65_536 }: DeskState = {}): TestSnapshot {
+export function testSnapshot({
+  files = {},
+  values = {},
+  given,
+  gate,
+  part = 65_536,
+}: SnapshotState = {}): TestSnapshot {
   const contents = new Map<string, Uint8Array>()
   const changes = Object.entries(files).map(([path, content]): FileChange => {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content

@@ -152,7 +152,7 @@ describe('a body that was ended has lost its result', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a time-out drops what the body did; its limit stands still while it waits at its desk', async () => {
+  it('a time-out drops what the body did; its limit stands still while it waits for its snapshot', async () => {
     const gate = deferred()
     const late = deferred()
     const tool = looseTool(

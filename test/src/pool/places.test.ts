@@ -8,7 +8,7 @@ const createThread = (): Seated => ({ seats: createSeats() })
 
 it('a call that goes on comes before one that begins, and one that withdrew never comes', () => {
   const thread = createThread()
-  const places = createPlaces({ perThread: 1, choose: () => (thread.seats.active < 1 ? thread : undefined) })
+  const places = createPlaces({ perWorker: 1, choose: () => (thread.seats.active < 1 ? thread : undefined) })
   const order: string[] = []
   const go = (name: string) => () => void order.push(name)
   places.enter(go('first'))
@@ -23,7 +23,7 @@ it('a call that goes on comes before one that begins, and one that withdrew neve
 })
 
 it('who waits when the places are closed, or comes later, is told', () => {
-  const places = createPlaces<Seated>({ perThread: 1, choose: () => undefined })
+  const places = createPlaces<Seated>({ perWorker: 1, choose: () => undefined })
   const told: unknown[] = []
   places.enter((thread) => told.push(thread))
   places.enter((thread) => told.push(thread), true)
@@ -42,9 +42,9 @@ interface Model {
 }
 
 /** The thread that a lane would choose. */
-function chosen({ threads, stuck }: Model, perThread: number): Seated | undefined {
+function chosen({ threads, stuck }: Model, perWorker: number): Seated | undefined {
   return threads
-    .filter((thread) => thread !== stuck && thread.seats.active < perThread)
+    .filter((thread) => thread !== stuck && thread.seats.active < perWorker)
     .toSorted((a, b) => a.seats.active - b.seats.active)[0]
 }
 
@@ -54,14 +54,14 @@ it('whatever calls and threads do, no thread has too many, and nobody waits whil
     { maxLength: 200 },
   )
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perThread, count, all) => {
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perWorker, count, all) => {
       const model: Model = {
         threads: Array.from({ length: count }, createThread),
         begun: [],
         away: [],
         stuck: undefined,
       }
-      const places = createPlaces({ perThread, choose: () => chosen(model, perThread) })
+      const places = createPlaces({ perWorker, choose: () => chosen(model, perWorker) })
       let entered = 0
       let begun = 0
       const take = <Each>(list: Each[], at: number): Each | undefined =>
@@ -95,10 +95,10 @@ it('whatever calls and threads do, no thread has too many, and nobody waits whil
       for (const { move, at } of all) {
         act[move](at)
         for (const thread of model.threads) {
-          expect(thread.seats.active).toBeLessThanOrEqual(perThread)
+          expect(thread.seats.active).toBeLessThanOrEqual(perWorker)
           expect(thread.seats.active).toBe(model.begun.filter((one) => one === thread).length)
         }
-        expect(begun === entered || !chosen(model, perThread)).toBe(true)
+        expect(begun === entered || !chosen(model, perWorker)).toBe(true)
       }
       // Nobody is forgotten: when all leave, all have been.
       model.stuck = undefined
