@@ -168,7 +168,8 @@ function unwrap(value: unknown): unknown {
   const [only] = keys
   if (keys.length !== 1 || (only !== 'input' && only !== 'args')) return value
   const inner = value[only]
-  return typeof inner === 'string' ? decoded(inner) : isObject(inner) ? inner : value
+  if (typeof inner === 'string') return decoded(inner)
+  return isObject(inner) ? inner : value
 }
 
 function decoded(text: string): unknown {

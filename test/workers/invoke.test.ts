@@ -116,7 +116,14 @@ describe('a body that was ended has lost its result', () => {
   it('T2: time-out, with a signal that says so; what comes later is dropped', async () => {
     const late = deferred<string>()
     let signal: AbortSignal | undefined
-    const tool = looseTool('look', (state) => ((signal = state.signal), late.promise), { timeoutMs: 100 })
+    const tool = looseTool(
+      'look',
+      (state) => {
+        signal = state.signal
+        return late.promise
+      },
+      { timeoutMs: 100 },
+    )
     const { clock, outcome } = start(tool)
     clock.advance(99)
     expect(signal?.aborted).toBe(false)
@@ -211,7 +218,12 @@ describe('generators', () => {
     const { cancel, outcome } = start(
       looseTool('look', body),
       {},
-      { emit: (what) => (heard.push(what), first.resolve()) },
+      {
+        emit(output) {
+          heard.push(output)
+          first.resolve()
+        },
+      },
     )
     await first.promise
     cancel.abort(new SkeinError('CANCELLED', 'enough'))

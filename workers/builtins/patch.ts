@@ -159,10 +159,15 @@ function splitLines(text: string): readonly Line[] {
   const lines: Line[] = []
   for (const part of text.split(/(?<=\n)/)) {
     if (part === '') continue
-    const end = part.endsWith('\r\n') ? '\r\n' : part.endsWith('\n') ? '\n' : ''
+    const end = lineEndOf(part)
     lines.push({ text: part.slice(0, part.length - end.length), end })
   }
   return lines
+}
+
+function lineEndOf(line: string): '\r\n' | '\n' | '' {
+  if (line.endsWith('\r\n')) return '\r\n'
+  return line.endsWith('\n') ? '\n' : ''
 }
 
 /** How most lines end. */

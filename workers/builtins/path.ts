@@ -14,7 +14,8 @@ export function threadPath(path: string): string {
   checkPath(path)
   let depth = 0
   for (const name of path.split('/')) {
-    depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
+    if (name === '..') depth--
+    else if (name !== '' && name !== '.') depth++
     if (depth < 0)
       throw new SkeinError(
         'TOOL_PATH_ESCAPE',
@@ -24,16 +25,15 @@ export function threadPath(path: string): string {
   return posix.resolve('/', path)
 }
 
-/** What no file system takes. */
+function whyInvalid(path: string): string | undefined {
+  if (path === '') return 'is empty'
+  if (path.includes('\0')) return 'has a zero byte'
+  return path.length > pathChars ? `is longer than ${pathChars} characters` : undefined
+}
+
+/** Throws for paths that no file system accepts. */
 export function checkPath(path: string): void {
-  const why =
-    path === ''
-      ? 'is empty'
-      : path.includes('\0')
-        ? 'has a zero byte'
-        : path.length > pathChars
-          ? `is longer than ${pathChars} characters`
-          : undefined
+  const why = whyInvalid(path)
   if (why !== undefined)
     throw new SkeinError(
       'TOOL_PATH_INVALID',

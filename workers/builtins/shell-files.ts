@@ -139,5 +139,6 @@ function encoded(content: string | Uint8Array, options: Encoding): Uint8Array {
 
 function nodeEncoding(options: Encoding): 'utf8' | 'ascii' | 'latin1' | 'base64' | 'hex' {
   const named = typeof options === 'string' ? options : (options?.encoding ?? 'utf8')
-  return named === 'binary' ? 'latin1' : named === 'utf-8' ? 'utf8' : named
+  if (named === 'binary') return 'latin1'
+  return named === 'utf-8' ? 'utf8' : named
 }

@@ -79,19 +79,18 @@ function parse(args: readonly string[]): {
   return { options, names: names.length > 0 ? names : ['.'] }
 }
 
-/** Undefined, and told, where nothing is. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOTDIR: 'Not a directory',
+  ELOOP: 'Too many levels of symbolic links',
+}
+
+/** Undefined, with an error, if there is nothing at the path. */
 async function named({ fs, options, errors }: Listing, name: string, path: string): Promise<Entry | undefined> {
   try {
     const stat = await fs.lstat(path)
     return { name, path, stat, ...(options.has('l') && stat.isSymbolicLink && { target: await fs.readlink(path) }) }
   } catch (thrown) {
-    const why =
-      errorCode(thrown) === 'ENOTDIR'
-        ? 'Not a directory'
-        : errorCode(thrown) === 'ELOOP'
-          ? 'Too many levels of symbolic links'
-          : 'No such file or directory'
-    errors.push(`ls: cannot access '${name}': ${why}\n`)
+    errors.push(`ls: cannot access '${name}': ${reasons[errorCode(thrown) ?? ''] ?? 'No such file or directory'}\n`)
     return undefined
   }
 }
@@ -137,8 +136,10 @@ async function directory(listing: Listing, dir: Entry, isTitled: boolean): Promi
 }
 
 function sorted({ options }: Listing, entries: readonly Entry[]): readonly Entry[] {
-  const weight = ({ stat }: Entry): number =>
-    options.has('S') ? (stat?.size ?? 0) : options.has('t') ? (stat?.mtime.getTime() ?? 0) : 0
+  const weight = ({ stat }: Entry): number => {
+    if (options.has('S')) return stat?.size ?? 0
+    return options.has('t') ? (stat?.mtime.getTime() ?? 0) : 0
+  }
   const order = [...entries].sort((a, b) => weight(b) - weight(a) || (a.name < b.name ? -1 : 1))
   return options.has('r') ? order.reverse() : order
 }
@@ -163,12 +164,14 @@ function lines({ options }: Listing, entries: readonly Entry[]): string {
 function mark(options: Options, { stat }: Entry): string {
   if (stat?.isDirectory) return options.has('F') || options.has('p') ? '/' : ''
   if (!stat || !options.has('F')) return ''
-  return stat.isSymbolicLink ? '@' : stat.mode & 0o111 ? '*' : ''
+  if (stat.isSymbolicLink) return '@'
+  return stat.mode & 0o111 ? '*' : ''
 }
 
 function modeWord({ isDirectory, isSymbolicLink, mode }: FsStat): string {
   const bits = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
-  return `${isDirectory ? 'd' : isSymbolicLink ? 'l' : '-'}${bits.join('')}`
+  const other = isSymbolicLink ? 'l' : '-'
+  return `${isDirectory ? 'd' : other}${bits.join('')}`
 }
 
 const halfYearMs = 182 * 24 * 3600 * 1000

@@ -70,9 +70,10 @@ function check(words: readonly string[], depth: number): void {
   if (name === 'env') splitStrings(args).forEach(said)
   if (name === 'find') args.forEach((word, at) => /^-(exec|ok)(dir)?$/.test(word) && within(args.slice(at + 1)))
   // `command -v curl` asks whether there is one.
-  const wrapper =
-    Object.hasOwn(wrappers, name) && !(name === 'command' && /^-[vV]/.test(args[0] ?? '')) ? wrappers[name] : undefined
-  const inner = wrapper ? afterOwnWords(args, wrapper) : keywords.has(name) ? args : []
+  const asksOnly = name === 'command' && /^-[vV]/.test(args[0] ?? '')
+  const wrapper = Object.hasOwn(wrappers, name) && !asksOnly ? wrappers[name] : undefined
+  const own = keywords.has(name) ? args : []
+  const inner = wrapper ? afterOwnWords(args, wrapper) : own
   if (inner.length > 0) within(inner)
 }
 

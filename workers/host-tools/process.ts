@@ -154,13 +154,16 @@ function killGroup(pid: number): void {
 }
 
 function whyNot(thrown: Error): string {
-  if (errorCode(thrown) === 'EPERM')
-    return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
-  return errorCode(thrown) === 'ENOENT'
-    ? 'there is no such executable'
-    : errorCode(thrown) === 'EACCES'
-      ? 'it may not be executed'
-      : thrown.message
+  switch (errorCode(thrown)) {
+    case 'EPERM':
+      return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
+    case 'ENOENT':
+      return 'there is no such executable'
+    case 'EACCES':
+      return 'it may not be executed'
+    default:
+      return thrown.message
+  }
 }
 
 function notStarted(cmd: string, why: string, cause?: Error): SkeinError {

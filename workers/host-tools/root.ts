@@ -42,13 +42,9 @@ export async function pathInside(root: Root, path: string): Promise<string> {
   checkPath(path)
   const wanted = resolve(root.dir, path)
   // Absolute paths may be told by the name that the root was given.
-  const inner = isInside(root.dir, wanted)
-    ? wanted
-    : isAbsolute(path) && isInside(root.given, wanted)
-      ? join(root.dir, relative(root.given, wanted))
-      : undefined
-  if (inner === undefined) throw escape(root, path)
-  return follow(root, path, inner)
+  if (isInside(root.dir, wanted)) return follow(root, path, wanted)
+  if (!isAbsolute(path) || !isInside(root.given, wanted)) throw escape(root, path)
+  return follow(root, path, join(root.dir, relative(root.given, wanted)))
 }
 
 async function follow(root: Root, path: string, wanted: string): Promise<string> {

@@ -69,16 +69,23 @@ class Merging {
     const { base, ours, theirs } = versions
     if (base === theirs || ours === theirs) return ours !== undefined
     if (ours === base && !theirs) return this.#put(path, theirs)
-    const dirs = { base: dirOf(base), ours: dirOf(ours), theirs: dirOf(theirs) }
-    if (dirs.ours && dirs.theirs) return this.#bothDirs(path, { ...dirs, ours: dirs.ours, theirs: dirs.theirs })
-    if (dirs.base && dirs.ours && !theirs) return this.#deletedByThem(path, { base: dirs.base, ours: dirs.ours })
-    if (dirs.base && !ours && dirs.theirs) return this.#deletedByUs(path, { base: dirs.base, theirs: dirs.theirs })
+    const merging = this.#dirs(path, versions)
+    if (merging) return merging
     if (same(base, theirs) || same(ours, theirs)) return ours !== undefined
     if (same(base, ours)) return this.#put(path, theirs)
     return this.#bothChanged(path, versions)
   }
 
   // ── directories ──
+
+  /** Directories on both sides, or on one side and deleted on the other; undefined for anything else. */
+  #dirs(path: string, versions: Versions<TreeNode | undefined>): Promise<boolean> | undefined {
+    const [base, ours, theirs] = [dirOf(versions.base), dirOf(versions.ours), dirOf(versions.theirs)]
+    if (ours && theirs) return this.#bothDirs(path, { base, ours, theirs })
+    if (base && ours && !versions.theirs) return this.#deletedByThem(path, { base, ours })
+    if (base && theirs && !versions.ours) return this.#deletedByUs(path, { base, theirs })
+    return undefined
+  }
 
   async #bothDirs(path: string, dirs: Versions<DirNode | undefined, DirNode>): Promise<true> {
     const { base, ours, theirs } = dirs

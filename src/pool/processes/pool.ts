@@ -74,18 +74,7 @@ export function createWorkerPool(poolOptions: WorkerPoolOptions): Pool {
   const lanes = new Map<LaneName, Lane>()
   let closed = false
   const laneOf = (name: LaneName): Lane => {
-    const known = lanes.get(name)
-    if (known) return known
-    const suspect = name === 'suspect'
-    const lane = createLane({
-      ...options,
-      loadMs,
-      workers: suspect ? suspectWorkers : threads,
-      mostWorkers: suspect ? 2 * suspectWorkers : mostWorkersPerUsual * threads,
-      stuckChecks: stuckMs[name] / checkMs,
-      perWorker: suspect || name === 'alone' ? 1 : callsPerWorker,
-      idleMs: idleMs[name],
-    })
+    const lane = lanes.get(name) ?? createLane({ ...options, loadMs, ...laneSizes(name, threads) })
     lanes.set(name, lane)
     return lane
   }
@@ -128,6 +117,17 @@ export function createWorkerPool(poolOptions: WorkerPoolOptions): Pool {
       watchdog.stop()
       await Promise.all([...lanes.values()].map((lane) => lane.close()))
     },
+  }
+}
+
+function laneSizes(name: LaneName, threads: number) {
+  const suspect = name === 'suspect'
+  return {
+    workers: suspect ? suspectWorkers : threads,
+    mostWorkers: suspect ? 2 * suspectWorkers : mostWorkersPerUsual * threads,
+    perWorker: suspect || name === 'alone' ? 1 : callsPerWorker,
+    stuckChecks: stuckMs[name] / checkMs,
+    idleMs: idleMs[name],
   }
 }
 

@@ -164,7 +164,7 @@ export class Check {
 
   /** `enum` and `const`. */
   #chosen(schema: JsonSchema, value: unknown): readonly Issue[] {
-    const list = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : undefined
+    const list = choicesIn(schema)
     if (!list) return none
     const key = schema['enum'] ?? schema
     const known = this.#known.choices.get(key) ?? new Set(list.map((item) => canonical(toJson(item))))
@@ -189,7 +189,8 @@ export class Check {
       found.push({ path: [], message: 'Invalid input: more than one alternative fits, and exactly one may' })
     if (not !== undefined && this.fits(not, value))
       found.push({ path: [], message: 'Invalid input: this is what it must not be' })
-    const then = condition === undefined ? undefined : this.fits(condition, value) ? schema['then'] : schema['else']
+    if (condition === undefined) return found
+    const then = this.fits(condition, value) ? schema['then'] : schema['else']
     return then === undefined ? found : [...found, ...this.look(then, value)]
   }
 
@@ -213,14 +214,20 @@ export class Check {
   }
 }
 
-/** What a reference inside the schema points to; anything where it points outside. */
+function choicesIn(schema: JsonSchema): readonly unknown[] | undefined {
+  if (Array.isArray(schema['enum'])) return schema['enum']
+  return 'const' in schema ? [schema['const']] : undefined
+}
+
+/** What a reference inside the schema points to; `true`, which fits anything, if it points outside. */
 function at(root: JsonSchema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return true
   let found: unknown = root
   for (const step of reference.slice(2).split('/')) {
     const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    found = Array.isArray(found) ? found[Number(key)] : isObject(found) && Object.hasOwn(found, key) ? found[key] : true
+    if (Array.isArray(found)) found = found[Number(key)]
+    else found = isObject(found) && Object.hasOwn(found, key) ? found[key] : true
   }
   return found ?? true
 }
@@ -234,18 +241,21 @@ function decoded(step: string): string {
 }
 
 function typeIssue(type: unknown, value: unknown): Issue | undefined {
-  const types = (Array.isArray(type) ? type : type === undefined ? [] : [type]).filter(
-    (each) => typeof each === 'string',
-  )
+  const types = [type].flat().filter((each) => typeof each === 'string')
   if (types.length === 0 || types.some((each) => isOf(each, value))) return undefined
   const [only] = types.filter((each) => each !== 'null')
   const expected = only === 'integer' ? 'int' : only
-  const received = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  const received = typeName(value)
   return {
     path: [],
     message: `Invalid input: expected ${types.join(' or ').slice(0, 100)}, received ${received}`,
     ...(types.length <= 2 && expected !== undefined && { expected }),
   }
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 function isOf(type: string, value: unknown): boolean {

@@ -60,12 +60,30 @@ function filesOn(root: string) {
     if (!(await disk.stat(source)).isDirectory()) return disk.copyFile(source, real(to))
     throw Object.assign(new Error('directories are not compared'), { code: 'SKIP' })
   }
-  return async (one: Op): Promise<unknown> => {
+  const change = async (one: Op): Promise<unknown> => {
     switch (one.op) {
       case 'writeFile':
         return put(one.path, one.text, one.mode)
       case 'appendFile':
         return above(real(one.path), () => disk.appendFile(real(one.path), one.text))
+      case 'mkdir':
+        return one.recursive ? makeDirs(real(one.path)) : disk.mkdir(real(one.path))
+      case 'rm':
+        return rm(one.path, one)
+      case 'move':
+        return disk.rename(real(one.path), real(one.to))
+      case 'copy':
+        return copy(one.path, one.to)
+      case 'symlink':
+        return disk.symlink(one.target, real(one.path))
+      case 'chmod':
+        return disk.chmod(real(one.path), one.mode)
+      default:
+        throw new Error(`${one.op} is not of Node`)
+    }
+  }
+  return async (one: Op): Promise<unknown> => {
+    switch (one.op) {
       case 'readFile':
         return disk.readFile(real(one.path), 'utf8')
       case 'stat':
@@ -82,20 +100,8 @@ function filesOn(root: string) {
         return disk.readlink(real(one.path))
       case 'realpath':
         return posix.resolve('/', (await disk.realpath(real(one.path))).slice(root.length))
-      case 'mkdir':
-        return one.recursive ? makeDirs(real(one.path)) : disk.mkdir(real(one.path))
-      case 'rm':
-        return rm(one.path, one)
-      case 'move':
-        return disk.rename(real(one.path), real(one.to))
-      case 'copy':
-        return copy(one.path, one.to)
-      case 'symlink':
-        return disk.symlink(one.target, real(one.path))
-      case 'chmod':
-        return disk.chmod(real(one.path), one.mode)
       default:
-        throw new Error(`${one.op} is not of Node`)
+        return change(one)
     }
   }
 }
@@ -129,9 +135,10 @@ async function dumpDisk(root: string, dir = '/'): Promise<readonly unknown[]> {
 /** With modes that lock out nobody, for tests are not always run by root. */
 const plainOp = op
   .filter((one) => plainOps.includes(one.op))
-  .map((one) =>
-    one.op === 'mkdir' ? { ...one, mode: undefined } : one.op === 'chmod' ? { ...one, mode: one.mode | 0o700 } : one,
-  )
+  .map((one) => {
+    if (one.op === 'mkdir') return { ...one, mode: undefined }
+    return one.op === 'chmod' ? { ...one, mode: one.mode | 0o700 } : one
+  })
 
 it('F5: any operations give what Node gives on a disk', async () => {
   const compared = new Set<unknown>()

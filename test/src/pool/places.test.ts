@@ -105,7 +105,9 @@ it('whatever calls and threads do, no thread has too many, and nobody waits whil
       places.admit()
       for (let thread = model.begun.pop(); thread; thread = model.begun.pop()) places.leave(thread)
       expect(begun).toBe(entered)
-      expect(model.threads.map(({ seats: seat }) => seat.active + seat.returning.size)).toEqual(model.threads.map(() => 0))
+      expect(model.threads.map(({ seats: seat }) => seat.active + seat.returning.size)).toEqual(
+        model.threads.map(() => 0),
+      )
     }),
   )
 })

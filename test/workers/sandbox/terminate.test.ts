@@ -27,7 +27,10 @@ function start(source: string, then: (run: CodeRun, abort: AbortController) => u
 describe('terminate', () => {
   it('X1: ends code that awaits a host function, with the reason', async () => {
     const begun = deferred<void>()
-    const run = start(waits, () => (begun.resolve(), never))
+    const run = start(waits, () => {
+      begun.resolve()
+      return never
+    })
     await begun.promise
     run.terminate('enough')
     expect(await run).toMatchObject({
@@ -124,7 +127,11 @@ describe('terminate', () => {
   })
 
   it('the first reason stays, and after the end it does nothing', async () => {
-    const run = start(loops, (self) => (self.terminate('first'), self.terminate('second'), null))
+    const run = start(loops, (self) => {
+      self.terminate('first')
+      self.terminate('second')
+      return null
+    })
     expect(await run).toMatchObject({ error: { message: 'first' } })
     run.terminate('third')
     expect(await run).toMatchObject({ error: { message: 'first' } })
@@ -186,7 +193,14 @@ describe('threads', () => {
 
 describe("the call's signal", () => {
   it.each([
-    ['awaits', waits, (abort: AbortController) => (setImmediate(() => abort.abort(new Error('cancelled'))), never)],
+    [
+      'awaits',
+      waits,
+      (abort: AbortController) => {
+        setImmediate(() => abort.abort(new Error('cancelled')))
+        return never
+      },
+    ],
     ['floods', floods, (abort: AbortController) => void setImmediate(() => abort.abort(new Error('cancelled')))],
     ['loops', loops, (abort: AbortController) => abort.abort(new Error('cancelled'))],
     [
