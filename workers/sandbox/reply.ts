@@ -1,4 +1,4 @@
-/** The JSON of what a host function came to, as the prelude reads it. */
+/** The result of a host function as JSON, in the form that the prelude reads. */
 import { textOf, toJson } from '../../src/core/json.js'
 
 export function encodeValue(value: unknown): string {
@@ -13,5 +13,5 @@ export function encodeError(thrown: unknown): string {
   return JSON.stringify({ error: toJson(error) })
 }
 
-/** To a call that comes after the end. */
+/** The reply to a call after the end of its run. */
 export const runEnded = encodeError(new Error('the run has ended'))

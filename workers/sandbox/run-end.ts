@@ -1,9 +1,9 @@
 /**
- * Why a run ends before its code does: time, a reason from outside, or memory. Owns the deadline's timer and the ear on
- * the call's signal.
+ * The end of a run before its code ends: by time-out, termination or memory. Owns the timer of the deadline and the
+ * listener on the call's signal.
  *
- * - The first reason stays.
- * - `due` is cheap and needs no event loop: the engine asks it in the middle of a loop.
+ * - The first reason counts.
+ * - `isDue` is cheap and needs no event loop: the engine calls it in the middle of a loop.
  */
 import { systemClock } from '../../src/core/clock.js'
 import { textOf } from '../../src/core/json.js'
@@ -11,65 +11,66 @@ import { terminatedError, timeoutError } from './verdict.js'
 import type { Verdict } from './verdict.js'
 
 export interface RunEnd {
+  /** Why the run was ended, if it was. */
   readonly verdict: Verdict | undefined
   /** Aborted when the run is over, for whatever reason. */
   readonly signal: AbortSignal
-  end(why: Verdict): void
-  /** Looks at the clock and the call's signal, and says whether the run must end. */
+  end(verdict: Verdict): void
+  /** Checks the clock and the call's signal, and returns whether the run must end. */
   isDue(): boolean
   remainingMs(): number
-  /** The code has ended by itself. */
+  /** The run is over. */
   close(): void
 }
 
-interface EndingOptions {
+interface RunEndOptions {
   readonly timeoutMs: number
   readonly now: () => number
-  /** Of the call. */
+  /** The signal of the call. */
   readonly signal?: AbortSignal | undefined
-  /** Whether another thread has said so. */
-  readonly told?: (() => boolean) | undefined
+  /** Whether another thread has stopped the run. */
+  readonly isStopped?: (() => boolean) | undefined
 }
 
-export function createRunEnd({ timeoutMs, now, signal, told }: EndingOptions): RunEnd {
+export function createRunEnd({ timeoutMs, now, signal, isStopped }: RunEndOptions): RunEnd {
   const deadline = now() + timeoutMs
   const over = new AbortController()
-  let why: Verdict | undefined
+  let verdict: Verdict | undefined
   let disarm: () => void
 
   const close = (): void => {
     disarm()
-    signal?.removeEventListener('abort', due)
+    signal?.removeEventListener('abort', isDue)
     over.abort()
   }
   const end = (reason: Verdict): void => {
     if (over.signal.aborted) return
-    why = reason
+    verdict = reason
     close()
   }
-  function due(): boolean {
-    if (why) return true
-    if (told?.()) end(terminatedError('the run was terminated'))
+  function isDue(): boolean {
+    if (verdict) return true
+    if (isStopped?.()) end(terminatedError('the run was terminated'))
     else if (signal?.aborted) end(terminatedError(reasonOf(signal.reason)))
     else if (now() >= deadline) end(timeoutError(timeoutMs))
-    return why !== undefined
+    return verdict !== undefined
   }
   const remainingMs = (): number => Math.max(0, deadline - now())
   const arm = (): void => {
-    // The clock of the timer is not the one that counts.
+    // The timer uses another clock than the deadline, so it may fire early.
     disarm = systemClock.wakeAt(systemClock.now() + Math.max(1, remainingMs()), () => {
-      if (!due()) arm()
+      if (!isDue()) arm()
     })
   }
   arm()
-  signal?.addEventListener('abort', due)
+  signal?.addEventListener('abort', isDue)
   return {
     get verdict() {
-      return why
+      return verdict
     },
     signal: over.signal,
     end,
-    isDue: due,
+    isDue,
     remainingMs,
     close,
   }

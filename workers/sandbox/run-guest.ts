@@ -1,5 +1,5 @@
 /**
- * One run, on the thread of guests: types are stripped, an engine is made, and the job is done in it.
+ * One run on the thread of guests: strips types, creates an engine and runs the code in it.
  */
 import type { RunEnd } from './run-end.js'
 import { Guest } from './guest.js'
@@ -11,54 +11,54 @@ import type { Verdict } from './verdict.js'
 import type { WasmModule } from './wasm.js'
 import type { GuestJob, HostCall } from './wire.js'
 
-/** What a run has of its surroundings. */
-export interface GuestContext {
-  readonly end: RunEnd
+/** What a run needs of its thread. */
+export interface GuestServices {
+  readonly runEnd: RunEnd
   readonly output: GuestOutput
   readonly now: () => number
   readonly module: Promise<WasmModule>
-  /** Calls a host function. The JSON of its answer; null: `answered` will be called. */
+  /** Calls a host function. Returns the JSON of its reply, or null if `onAnswer` will be called with it. */
   callHost(call: Omit<HostCall, 'run'>): string | null
-  /** The engine has so many more pages of memory. */
+  /** The engine has allocated so many more pages. */
   onMemoryGrown(pages: number): void
-  /** Set by the guest. */
+  /** Set by the guest: receives a later reply. */
   onAnswer: (id: number, text: string) => void
 }
 
-export async function runGuest(job: GuestJob, visit: GuestContext): Promise<Verdict> {
-  const { end: ending } = visit
-  if (ending.isDue() && ending.verdict) return ending.verdict
+export async function runGuest(job: GuestJob, services: GuestServices): Promise<Verdict> {
+  const { runEnd } = services
+  if (runEnd.isDue() && runEnd.verdict) return runEnd.verdict
   const stripped = new Map<string, Stripped>()
   try {
     if (job.language === 'ts')
-      for (const [name, source] of job.modules) stripped.set(name, await strip(name, source, ending.signal))
+      for (const [name, source] of job.modules) stripped.set(name, await strip(name, source, runEnd.signal))
   } catch (thrown) {
-    if (ending.verdict) return ending.verdict
+    if (runEnd.verdict) return runEnd.verdict
     if (!(thrown instanceof SyntaxError)) throw thrown
     return { status: 'error', error: { name: thrown.name, message: thrown.message } }
   }
   const sources = new Map(Array.from(job.modules, ([name, source]) => [name, stripped.get(name)?.code ?? source]))
-  const machine = await createMachine(await visit.module, {
+  const machine = await createMachine(await services.module, {
     memoryLimitBytes: job.memoryLimitBytes,
-    interrupted: ending.isDue,
-    grown: visit.onMemoryGrown,
+    interrupted: runEnd.isDue,
+    onGrown: services.onMemoryGrown,
   })
-  return new Guest(machine, { job, sources, visit, written: (stack) => written(stack, stripped) }).run()
+  return new Guest(machine, { job, sources, services, sourceStack: (stack) => sourceStack(stack, stripped) }).run()
 }
 
 const mostFrames = 20
 
-/** The innermost frames of the code itself, in the places of what was written. */
-function written(stack: string, stripped: ReadonlyMap<string, Stripped>): string {
+/** The innermost frames of the code itself, with positions in the source before types were stripped. */
+function sourceStack(stack: string, stripped: ReadonlyMap<string, Stripped>): string {
   return stack
     .split('\n')
     .filter((line) => /:\d+:\d+\)?$/.test(line) && !line.includes('skein:'))
     .slice(0, mostFrames)
-    .map((line) =>
-      line.replace(/[^\s()]+:\d+:\d+/, (place) => {
-        const [, name = '', at, column] = /^(.+):(\d+):(\d+)$/.exec(place) ?? []
-        const found = stripped.get(name)?.written(Number(at), Number(column))
-        return found ? `${name}:${found.join(':')}` : place
+    .map((frame) =>
+      frame.replace(/[^\s()]+:\d+:\d+/, (position) => {
+        const [, name = '', line, column] = /^(.+):(\d+):(\d+)$/.exec(position) ?? []
+        const source = stripped.get(name)?.sourcePosition(Number(line), Number(column))
+        return source ? `${name}:${source.join(':')}` : position
       }),
     )
     .join('\n')

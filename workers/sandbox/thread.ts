@@ -1,8 +1,8 @@
 /**
- * The thread of guests begins here: engines run on it, beside the thread of the body that asked, which therefore can
- * stop them whatever they do.
+ * The entry point of a thread of guests. Engines run here, beside the thread of the body, which can therefore stop them
+ * whatever they do.
  *
- * - A run is told about until its end, and its end is the last that is told.
+ * - `ended` is the last message of a run.
  * - While the thread waits for a reply nothing else happens on it; a reply to a run that has ended meanwhile is
  *   dropped.
  */
@@ -11,7 +11,7 @@ import { broken } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
 import { createRunEnd } from './run-end.js'
 import { runGuest } from './run-guest.js'
-import type { GuestContext } from './run-guest.js'
+import type { GuestServices } from './run-guest.js'
 import { createGuestOutput } from './guest-output.js'
 import type { Verdict } from './verdict.js'
 import type { WasmModule } from './wasm.js'
@@ -20,63 +20,63 @@ import type { HostCall, ToGuest, GuestReply, GuestThreadData, FromGuest } from '
 
 if (!parentPort) throw broken('GW1', 'guests have a thread of their own')
 const port = parentPort
-const { calls, counters: cells } = workerData as GuestThreadData
+const { calls, counters } = workerData as GuestThreadData
 
-const tell = (word: FromGuest): void => port.postMessage(word)
+const send = (message: FromGuest): void => port.postMessage(message)
 const now = (): number => Number(process.hrtime.bigint()) / 1e6
 
 interface Running {
-  readonly visit: GuestContext
+  readonly services: GuestServices
   stop(): void
 }
 
 const runs = new Map<number, Running>()
-let engine: (module: WasmModule) => void
-const module = new Promise<WasmModule>((resolve) => (engine = resolve))
+let resolveModule: (module: WasmModule) => void
+const module = new Promise<WasmModule>((resolve) => (resolveModule = resolve))
 
-function ask(call: HostCall): string | null {
+function callHost(call: HostCall): string | null {
   calls.postMessage(call)
-  Atomics.add(cells, counter.calls, 1)
-  Atomics.notify(cells, counter.calls)
+  Atomics.add(counters, counter.calls, 1)
+  Atomics.notify(counters, counter.calls)
   for (;;) {
-    const count = Atomics.load(cells, counter.replies)
+    const count = Atomics.load(counters, counter.replies)
     const received = receiveMessageOnPort(calls) as { readonly message: GuestReply } | undefined
     if (received?.message.run === call.run && received.message.id === call.id) return received.message.text
-    if (!received) Atomics.wait(cells, counter.replies, count)
+    if (!received) Atomics.wait(counters, counter.replies, count)
   }
 }
 
 async function begin({ run, job, stop }: Extract<ToGuest, { type: 'begin' }>): Promise<void> {
   const stopped = new AbortController()
-  const ending = createRunEnd({
+  const runEnd = createRunEnd({
     timeoutMs: job.timeoutMs,
     now,
     signal: stopped.signal,
-    told: () => Atomics.load(stop, 0) === 1,
+    isStopped: () => Atomics.load(stop, 0) === 1,
   })
-  const said = createGuestOutput({
-    log: (log) => tell({ type: 'log', run, log }),
-    report: (value) => tell({ type: 'report', run, value }),
+  const output = createGuestOutput({
+    log: (log) => send({ type: 'log', run, log }),
+    report: (value) => send({ type: 'report', run, value }),
   })
   let pages = 0
-  const visit: GuestContext = {
-    end: ending,
-    output: said,
+  const services: GuestServices = {
+    runEnd,
+    output,
     now,
     module,
-    callHost: (call) => ask({ run, ...call }),
+    callHost: (call) => callHost({ run, ...call }),
     onMemoryGrown(more) {
       pages += more
-      Atomics.add(cells, counter.pages, more)
+      Atomics.add(counters, counter.pages, more)
     },
     onAnswer: () => undefined,
   }
-  runs.set(run, { visit, stop: () => stopped.abort() })
-  const verdict = await runGuest(job, visit).catch(unforeseen)
-  ending.close()
+  runs.set(run, { services, stop: () => stopped.abort() })
+  const verdict = await runGuest(job, services).catch(unforeseen)
+  runEnd.close()
   runs.delete(run)
-  Atomics.sub(cells, counter.pages, pages)
-  tell({ type: 'ended', run, verdict })
+  Atomics.sub(counters, counter.pages, pages)
+  send({ type: 'ended', run, verdict })
 }
 
 function unforeseen(thrown: unknown): Verdict {
@@ -84,9 +84,9 @@ function unforeseen(thrown: unknown): Verdict {
 }
 
 port.on('message', (order: ToGuest) => {
-  if (order.type === 'engine') engine(order.module)
+  if (order.type === 'engine') resolveModule(order.module)
   else if (order.type === 'begin') void begin(order)
-  else if (order.type === 'answer') runs.get(order.run)?.visit.onAnswer(order.id, order.text)
+  else if (order.type === 'answer') runs.get(order.run)?.services.onAnswer(order.id, order.text)
   else runs.get(order.run)?.stop()
 })
-tell({ type: 'ready' })
+send({ type: 'ready' })

@@ -1,4 +1,4 @@
-/** What JSON Schema says of texts, numbers, lists and objects (json-schema.ts). */
+/** The keywords of JSON Schema for texts, numbers, lists and objects (json-schema.ts). */
 import { canonical, isObject, toJson } from '../../core/json.js'
 import type { Check, Issue, JsonSchema } from './json-schema.js'
 
@@ -35,7 +35,7 @@ function ofText(check: Check, { minLength, maxLength, pattern }: JsonSchema, val
   return found
 }
 
-/** As JSON Schema counts them: a pair of surrogates is one. */
+/** Characters as JSON Schema counts them: a surrogate pair is one. */
 function charsOf(text: string): number {
   let chars = text.length
   for (let at = 0; at < text.length - 1; at++) if ((text.codePointAt(at) ?? 0) > 0xffff) chars--
