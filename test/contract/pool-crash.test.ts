@@ -9,9 +9,6 @@ beforeAll(async () => {
 })
 
 describe('60 calls, 4 of which end their worker', () => {
-  const tools = (bad: string): readonly string[] =>
-    Array.from({ length: 60 }, (_, index) => (index % 15 === 7 ? bad : 'rests'))
-
   it.each([
     // Two to begin with; for each guilty call the one that it shares and the one that it has alone. Some more, because
     // a busy machine may take workers for stuck.
@@ -22,10 +19,20 @@ describe('60 calls, 4 of which end their worker', () => {
   ])('T14: %s costs at most %i workers, and only the guilty calls', { timeout: 60_000 }, async (bad, workers) => {
     await withPool(app, {}, async (pool) => {
       const loaded = createMeeting('app loaded')
-      const outcomes = await Promise.all(tools(bad).map((tool) => outcomeOf(pool, tool, {}, { shares: ['one tree'] })))
-      expect(outcomes.map((outcome) => (outcome.ok ? 'ok' : outcome.failure.code))).toEqual(
-        tools(bad).map((tool) => (tool === 'rests' ? 'ok' : 'WORKER_CRASHED')),
-      )
+      const meeting = createMeeting(`beside ${bad}`)
+      const shares = ['one tree']
+      const innocent: Promise<unknown>[] = []
+      const guilty: Promise<unknown>[] = []
+      for (let count = 0; count < 60; count++) {
+        if (count % 15 === 7) guilty.push(outcomeOf(pool, bad, {}, { shares }))
+        else innocent.push(outcomeOf(pool, 'meets', { at: `beside ${bad}` }, { shares }))
+      }
+      const all = Promise.all(guilty)
+      // Suspects run eight at a time, so the innocent must not wait for the guilty.
+      await meeting.arrived(20)
+      meeting.go()
+      expect(await all).toMatchObject(guilty.map(() => ({ ok: false, failure: { code: 'WORKER_CRASHED' } })))
+      expect(await Promise.all(innocent)).toMatchObject(innocent.map(() => ({ ok: true })))
       expect(loaded.here).toBeLessThanOrEqual(workers)
       loaded.go()
     })

@@ -1,14 +1,14 @@
 /**
- * Finds some lines among many: the first two places where they are.
+ * Finds a sequence of lines in a text: its first two positions.
  *
- * - A search costs what there are lines, however they repeat (Knuth, Morris and Pratt).
- * - All searches together take at most `mostSteps`; then it is said that it is too much.
+ * - A search is linear in the lines, however they repeat (Knuth, Morris and Pratt).
+ * - All searches together take at most `mostSteps`; past that they fail.
  */
 
 const mostSteps = 50_000_000
 
 export interface LineFinder {
-  /** At most two places, from `from` on. */
+  /** At most two positions, from `from` on. */
   find(wanted: readonly string[], from: number): readonly number[] | 'too much'
 }
 
@@ -24,7 +24,7 @@ export function createLineFinder(lines: readonly string[]): LineFinder {
   let left = mostSteps
   return {
     find(wanted, from) {
-      // Made when something is not where it is said to be.
+      // Created when a hunk is not where its header says.
       text ??= Int32Array.from(lines, numberOf)
       const pattern = Int32Array.from(wanted, (line) => numbers.get(line) ?? -1)
       if (pattern.includes(-1)) return []
@@ -48,7 +48,7 @@ function search(text: Int32Array, pattern: Int32Array, from: number): readonly n
   return found
 }
 
-/** How much of the pattern still matches where its next line does not. */
+/** The failure function: how much of the pattern still matches when its next line does not. */
 function backOf(pattern: Int32Array): Int32Array {
   const back = new Int32Array(pattern.length)
   for (let at = 1, matched = 0; at < pattern.length; at++) {

@@ -1,8 +1,8 @@
 /**
- * `ls` of the virtual shell, in place of the shell's own, which takes links for what they lead to and knows no modes.
+ * `ls` of the virtual shell. It replaces the shell's own, which follows links and shows no modes.
  *
- * - A name is told as what it is: its kind, mode, size, time (UTC) and, of a link, where it leads.
- * - Names alone are listed without a look at what they stand for.
+ * - It shows kind, mode, size, time (UTC) and the target of links.
+ * - Without options it reads only names, not their nodes.
  */
 import { posix } from 'node:path'
 import { defineCommand } from 'just-bash'
@@ -20,14 +20,14 @@ const letters = {
   recursive: 'R',
 } as const
 
-/** As the letters that were given. Some change nothing here: one a line is all there is. */
+/** The letters of the options. Some have no effect here: output is always one name a line. */
 type Options = ReadonlySet<string>
 const knownLetters = 'aAldFhrRSt1pn'
 
 interface Entry {
   readonly name: string
   readonly path: string
-  /** Absent where the name is all that is wanted. */
+  /** Absent if only the name is needed. */
   readonly stat?: FsStat
   readonly target?: string
 }
@@ -95,14 +95,14 @@ async function named({ fs, options, errors }: Listing, name: string, path: strin
   }
 }
 
-/** A directory, or a link to one where it is not the link that is asked about. */
+/** Whether its entries are listed: a directory, or a link to one unless the options ask about the link. */
 async function isListed({ fs, options }: Listing, { path, stat }: Entry): Promise<boolean> {
   if (options.has('d')) return false
   if (!stat?.isSymbolicLink || options.has('l') || options.has('F')) return stat?.isDirectory === true
   return (await fs.exists(path)) && (await fs.stat(path)).isDirectory
 }
 
-/** A listing, then those of the directories in it where they are wanted. */
+/** The listing of a directory, followed with `-R` by those of the directories in it. */
 async function directory(listing: Listing, dir: Entry, isTitled: boolean): Promise<readonly string[]> {
   const { fs, options } = listing
   const names = (await fs.readdir(dir.path)).filter(

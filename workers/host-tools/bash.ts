@@ -1,5 +1,6 @@
 /**
- * `bash` on a real directory. A command that fails is thrown: its effects are in the world, there is nothing to keep.
+ * `bash` on a real directory. A command that fails throws: its effects are in the world already, and no changes of the
+ * thread's files have to be kept.
  */
 import { stat } from 'node:fs/promises'
 import { SkeinError } from '../../src/core/failure.js'

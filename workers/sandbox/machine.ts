@@ -31,7 +31,7 @@ const leastPages = 256
 /** The engine's own data and stack, below the heap. */
 const engineBytes = 5.5 * 2 ** 20
 
-/** The engine ends deeper recursion; within this, V8's stack of 4 MB per thread suffices. */
+/** The engine's limit for recursion; where V8's own stack (4 MB per thread) ends before, V8 ends it. */
 const stackBytes = 192 * 1024
 
 /** Wrapped or not, depending on the loader. */

@@ -75,11 +75,12 @@ function reportEnds(host: HostPort): void {
       `${currentCall()?.tool ?? 'the app'} left a promise that nobody awaits, and it was rejected: ${cause}\n`,
     )
   })
-  const exit = process.exit.bind(process)
-  process.exit = (code) => {
+  const { exit } = process
+  const reportedExit: typeof exit = (code) => {
     reportDying(`it exited with ${code ?? process.exitCode ?? 0}`)
-    return exit(code)
+    return exit.call(process, code)
   }
+  Object.assign(process, { exit: reportedExit })
 }
 
 async function run(services: ThreadServices, task: WorkerTask, port: CallPort): Promise<void> {

@@ -1,8 +1,8 @@
 /**
- * What `ask_user_question` asks, and what an answer must be to fit. Pure.
+ * The questions of `ask_user_question`, and the check of answers. Pure.
  *
- * - An answer fits when every question has one: options that were offered, one of them unless several are allowed, or
- *   own words where those are welcome.
+ * - An answer is valid if every question has one: offered options, only one unless several are allowed, or free text
+ *   where that is allowed.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -45,9 +45,9 @@ export const questionOutput = z.object({
 export type QuestionOutput = z.output<typeof questionOutput>
 
 /**
- * Checks what a person answered. Taken is `{ answers: [...] }` or the list, one entry a question in their order: a
- * text (an option or own words), a list of options, or `{ selected?, text? }`. For one question its answer alone will
- * do.
+ * Checks the answer of a person: `{ answers: [...] }` or the list, with one entry for each question in their order: a
+ * text (an option or free text), a list of options, or `{ selected?, text? }`. A single question may be answered
+ * without the list.
  */
 export function fitAnswers(questions: readonly Question[], response: Json): QuestionOutput {
   const given = answersIn(questions, response)
@@ -59,7 +59,7 @@ export function fitAnswers(questions: readonly Question[], response: Json): Ques
 function answersIn(questions: readonly Question[], response: Json): readonly Json[] {
   const inner = isObject(response) && 'answers' in response ? (response['answers'] ?? null) : response
   if (questions.length > 1) return isList(inner) ? inner : [inner]
-  // Of one question a list of texts is its choice.
+  // For a single question, a list of texts is its selection.
   return isList(inner) && inner.length === 1 ? inner : [inner]
 }
 
@@ -112,7 +112,7 @@ function unfit(why: string): SkeinError {
   return new SkeinError('TOOL_OUTPUT_INVALID', `the answer does not fit the questions: ${why}`)
 }
 
-/** What the model reads. */
+/** The text that the model reads. */
 export function speakAnswers({ answers }: QuestionOutput): string {
   return answers
     .map(({ question: asked, selected, text }) => {
