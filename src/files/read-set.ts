@@ -53,8 +53,8 @@ function swallow(seen: readonly Seen[], dirs: readonly string[]): readonly Seen[
   if (dirs.length === 0) return seen
   const isBelow = belowAny(dirs)
   const within = new Set(dirs)
-  const left = seen.filter(({ path }) => !within.has(path) && !isBelow(path))
-  return [...left, ...[...within].filter((dir) => !isBelow(dir)).map((path) => ({ path, look: 'deep' as const }))]
+  const outside = seen.filter(({ path }) => !within.has(path) && !isBelow(path))
+  return [...outside, ...[...within].filter((dir) => !isBelow(dir)).map((path) => ({ path, look: 'deep' as const }))]
 }
 
 /** Whether a path is below one of these, by the lengths that they have: there are few, and paths may be long. */
@@ -74,12 +74,12 @@ function collapse(seen: readonly Seen[]): readonly Seen[] {
   const fewer = swallow(seen, fullest(seen))
   if (fewer.length <= mostReads) return fewer
   let depth = Math.max(...fewer.map(({ path }) => depthOf(path)))
-  let left = fewer
-  while (left.length > mostReads) {
+  let reduced = fewer
+  while (reduced.length > mostReads) {
     depth = Math.floor(depth / 2)
-    left = cut(fewer, depth)
+    reduced = cut(fewer, depth)
   }
-  return left
+  return reduced
 }
 
 /** As many of the directories with the most reads right in them as are needed. */

@@ -35,10 +35,11 @@ export function shownContent(returned: unknown, output: unknown): ShownContent |
 function mediaOf(content: readonly Item[]): NonNullable<ShownContent['media']> {
   const found: { readonly mediaType: string; readonly bytes: Uint8Array }[] = []
   for (const item of content) {
-    const held = heldBytes(item)
-    if (held?.mediaType === undefined || found.length === mostMedia) continue
-    const bytes = typeof held.data === 'string' ? new Uint8Array(Buffer.from(held.data, 'base64')) : held.data
-    if (isShowable(held.mediaType, bytes.byteLength)) found.push({ mediaType: held.mediaType, bytes })
+    const itemBytes = heldBytes(item)
+    if (itemBytes?.mediaType === undefined || found.length === mostMedia) continue
+    const bytes =
+      typeof itemBytes.data === 'string' ? new Uint8Array(Buffer.from(itemBytes.data, 'base64')) : itemBytes.data
+    if (isShowable(itemBytes.mediaType, bytes.byteLength)) found.push({ mediaType: itemBytes.mediaType, bytes })
   }
   return found
 }

@@ -31,7 +31,7 @@ const eventsPerTurn = 64
 /** Resolves with what the body returned, or else with its last event. */
 export async function drive(
   body: AsyncGenerator<unknown, unknown>,
-  { tool, signal, onEvent: heard }: DrivenGenerator,
+  { tool, signal, onEvent }: DrivenGenerator,
 ): Promise<unknown> {
   let last: unknown
   for (let count = 1; ; count++) {
@@ -40,7 +40,7 @@ export async function drive(
     try {
       signal.throwIfAborted()
       last = validEvent(tool, value)
-      heard(toJson(last))
+      onEvent(toJson(last))
     } catch (thrown) {
       await body.return(undefined)
       throw thrown

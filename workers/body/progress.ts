@@ -29,7 +29,7 @@ export interface ProgressOptions {
   emit(output: ToolOutput): void
 }
 
-export function createProgress({ clock, redactor, emit: said }: ProgressOptions): ToolProgress {
+export function createProgress({ clock, redactor, emit }: ProgressOptions): ToolProgress {
   let closed = false
   let second = -1
   let count = 0
@@ -46,7 +46,7 @@ export function createProgress({ clock, redactor, emit: said }: ProgressOptions)
     chars += size
     if (count <= mostPerSecond && chars <= mostCharsPerSecond) return true
     if (!dropReported)
-      said({
+      emit({
         type: 'log',
         text: `[this call says more than ${mostPerSecond} lines or 1 MB in a second: some of it is dropped]`,
       })
@@ -58,17 +58,17 @@ export function createProgress({ clock, redactor, emit: said }: ProgressOptions)
       if (closed) return
       const json = toJson(event)
       const clean = redactor ? redactor.json(json) : json
-      if (isAllowed(JSON.stringify(clean).length)) said({ type: 'progress', event: clean })
+      if (isAllowed(JSON.stringify(clean).length)) emit({ type: 'progress', event: clean })
     },
     log(values) {
       if (closed) return
       const whole = values.map(logText).join(' ')
       const clean = redactor ? redactor.text(whole) : whole
       const text = clean.length > longestLine ? `${clean.slice(0, longestLine)}… [${clean.length} characters]` : clean
-      if (isAllowed(text.length)) said({ type: 'log', text })
+      if (isAllowed(text.length)) emit({ type: 'log', text })
     },
     preliminary(event) {
-      if (!closed) said({ type: 'preliminary', event })
+      if (!closed) emit({ type: 'preliminary', event })
     },
     close() {
       closed = true

@@ -9,7 +9,7 @@ const mostSteps = 50_000_000
 
 export interface LineFinder {
   /** At most two positions, from `from` on. */
-  find(wanted: readonly string[], from: number): readonly number[] | 'too much'
+  find(sought: readonly string[], from: number): readonly number[] | 'too much'
 }
 
 export function createLineFinder(lines: readonly string[]): LineFinder {
@@ -21,15 +21,15 @@ export function createLineFinder(lines: readonly string[]): LineFinder {
     return numbers.size - 1
   }
   let text: Int32Array | undefined
-  let left = mostSteps
+  let remainingSteps = mostSteps
   return {
-    find(wanted, from) {
+    find(sought, from) {
       // Created when a hunk is not where its header says.
       text ??= Int32Array.from(lines, numberOf)
-      const pattern = Int32Array.from(wanted, (line) => numbers.get(line) ?? -1)
+      const pattern = Int32Array.from(sought, (line) => numbers.get(line) ?? -1)
       if (pattern.includes(-1)) return []
-      left -= text.length - from + pattern.length
-      if (left < 0) return 'too much'
+      remainingSteps -= text.length - from + pattern.length
+      if (remainingSteps < 0) return 'too much'
       return search(text, pattern, from)
     },
   }

@@ -33,17 +33,17 @@ export interface Collector {
 
 export function createCollector(maxBytes: number): Collector {
   const kept: Uint8Array[] = []
-  let held = 0
+  let size = 0
   let total = 0
   return {
     add(chunk) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       total += bytes.length
-      const part = bytes.subarray(0, maxBytes - held)
+      const part = bytes.subarray(0, maxBytes - size)
       if (part.length === 0) return
       // Copied: a view would keep the whole chunk alive.
       kept.push(part.length < bytes.length ? Uint8Array.from(part) : part)
-      held += part.length
+      size += part.length
     },
     text(hint) {
       const bytes = Buffer.concat(kept)

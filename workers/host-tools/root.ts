@@ -21,16 +21,16 @@ export interface Root {
   /** The real path of the directory. */
   readonly dir: string
   /** The path in the options. */
-  readonly given: string
+  readonly name: string
 }
 
-export async function openRoot(given: string): Promise<Root> {
+export async function openRoot(rootDir: string): Promise<Root> {
   try {
-    return { given, dir: await realpath(given) }
+    return { name: rootDir, dir: await realpath(rootDir) }
   } catch (thrown) {
     throw new SkeinError(
       'BAD_OPTION',
-      `the rootDir ${given} of hostTools cannot be opened: ` +
+      `the rootDir ${rootDir} of hostTools cannot be opened: ` +
         `${thrown instanceof Error ? thrown.message : String(thrown)}. Make the directory, or give another.`,
       { cause: thrown },
     )
@@ -40,16 +40,16 @@ export async function openRoot(given: string): Promise<Root> {
 /** The real path of a model's `path`; its last part need not exist. */
 export async function pathInside(root: Root, path: string): Promise<string> {
   checkPath(path)
-  const wanted = resolve(root.dir, path)
+  const absolute = resolve(root.dir, path)
   // An absolute path may begin with the root as the options name it.
-  if (isInside(root.dir, wanted)) return follow(root, path, wanted)
-  if (!isAbsolute(path) || !isInside(root.given, wanted)) throw escape(root, path)
-  return follow(root, path, join(root.dir, relative(root.given, wanted)))
+  if (isInside(root.dir, absolute)) return follow(root, path, absolute)
+  if (!isAbsolute(path) || !isInside(root.name, absolute)) throw escape(root, path)
+  return follow(root, path, join(root.dir, relative(root.name, absolute)))
 }
 
-async function follow(root: Root, path: string, wanted: string): Promise<string> {
+async function follow(root: Root, path: string, absolute: string): Promise<string> {
   let at = root.dir
-  let rest = namesOf(relative(root.dir, wanted))
+  let rest = namesOf(relative(root.dir, absolute))
   for (let links = 0; rest.length > 0;) {
     const [name = '', ...after] = rest
     const next = join(at, name)
@@ -86,10 +86,7 @@ function isInside(dir: string, path: string): boolean {
 }
 
 function escape(root: Root, path: string): SkeinError {
-  return new SkeinError(
-    'TOOL_PATH_ESCAPE',
-    `${JSON.stringify(path)} leads outside ${root.given}. Give a path below it.`,
-  )
+  return new SkeinError('TOOL_PATH_ESCAPE', `${JSON.stringify(path)} leads outside ${root.name}. Give a path below it.`)
 }
 
 /** A regular file, open for reading. `real` comes from `pathInside`. */

@@ -40,8 +40,8 @@ export function createLane(options: LaneOptions): Lane {
   const workers = new Set<Worker>()
   let closed = false
   const start = (): Worker => {
-    const worker = new Worker(options, (gone) => {
-      workers.delete(gone)
+    const worker = new Worker(options, (ended) => {
+      workers.delete(ended)
       places.admit()
     })
     workers.add(worker)

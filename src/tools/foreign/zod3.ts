@@ -13,8 +13,8 @@ export function jsonSchemaOfZod3(schema: unknown): JsonSchema {
   if (!isObject(schema) || !isObject(schema['_def'])) return {}
   const def = schema['_def']
   const { description } = def
-  const said = convert(def)
-  return typeof description === 'string' ? { ...said, description } : said
+  const jsonSchema = convert(def)
+  return typeof description === 'string' ? { ...jsonSchema, description } : jsonSchema
 }
 
 function convert(def: Definition): JsonSchema {
