@@ -16,7 +16,7 @@ export type Edit =
 
 export const store = createStore()
 
-export async function changeOf(edit: Edit): Promise<FileChange> {
+async function changeOf(edit: Edit): Promise<FileChange> {
   if ('write' in edit) {
     // Latin-1: a text may also stand for bytes that are none.
     const content = await store.put(Buffer.from(edit.text, 'latin1'))
@@ -56,7 +56,7 @@ export function plain(node: TreeNode | undefined): string {
   return node.kind === 'dir' ? `dir${mode}` : `${textOf(node.hash)}${mode}`
 }
 
-export const shown = (tree: DirNode): Record<string, string> =>
+const shown = (tree: DirNode): Record<string, string> =>
   Object.fromEntries(
     [...walk(tree)]
       .map(([path, node]) => [path, plain(node)] as const)
