@@ -1,9 +1,9 @@
 /**
- * Contents of files for a call: those it wrote are kept until it ends, all others come from the source.
+ * Contents of files for a call: those that it wrote are kept until it ends, all others come from the source.
  *
- * - Bytes that a body gave or got are its own: changing them changes no file.
- * - What was written over or removed is let go when much has gathered, and never handed out at the end.
- * - What is neither text nor bytes is refused, never made into something.
+ * - Bytes are copied on their way in and out: a body that changes them changes no file.
+ * - Contents that were overwritten or removed are dropped when many have gathered, and are not part of the outcome.
+ * - What is neither text nor bytes is refused, never converted.
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -14,31 +14,31 @@ import { fileError } from './error.js'
 import type { FileOperation } from './error.js'
 import type { FileSource } from './port.js'
 
-/** A content as it may be put. */
 export interface Content {
   readonly hash: string
   readonly size: number
-  /** Absent: the source has stored it. */
+  /** Absent if the source has stored it. */
   readonly bytes?: Uint8Array
 }
 
 export interface Contents {
   keep(content: Content): void
   bytes(file: Pick<FileNode, 'hash'>): Promise<Uint8Array>
-  /** In parts where it is large. */
+  /** In several chunks if it is large. */
   chunks(file: Pick<FileNode, 'hash' | 'size'>): AsyncIterable<Uint8Array>
-  /** The bytes that these changes name and nobody has stored. */
+  /** The bytes that these changes refer to and that are not stored yet. */
   named(changes: readonly FileChange[]): ReadonlyMap<string, Uint8Array>
 }
 
-/** Larger ones are not held in memory where that can be avoided. */
+/** Larger contents are streamed where possible. */
 export const largeBytes = 2 ** 20
+/** From so many bytes on, unused contents are dropped. */
 const sweptBytes = 64 * largeBytes
 
-/** `changes`: what is needed still. */
+/** `changes`: the changes so far, which tell which contents are still used. */
 export function createContents(source: FileSource, changes: () => readonly FileChange[]): Contents {
   let kept = new Map<string, Uint8Array>()
-  let held = 0
+  let keptBytes = 0
   let sweepAt = sweptBytes
   const named = (needed: readonly FileChange[]): Map<string, Uint8Array> => {
     const found = new Map<string, Uint8Array>()
@@ -53,11 +53,11 @@ export function createContents(source: FileSource, changes: () => readonly FileC
     keep({ hash, bytes }) {
       if (!bytes || kept.has(hash)) return
       kept.set(hash, bytes)
-      held += bytes.length
-      if (held < sweepAt) return
+      keptBytes += bytes.length
+      if (keptBytes < sweepAt) return
       kept = named(changes())
-      held = [...kept.values()].reduce((sum, { length }) => sum + length, 0)
-      sweepAt = Math.max(sweptBytes, held * 2)
+      keptBytes = [...kept.values()].reduce((sum, { length }) => sum + length, 0)
+      sweepAt = Math.max(sweptBytes, keptBytes * 2)
     },
     async bytes({ hash }) {
       const own = kept.get(hash)
@@ -73,26 +73,26 @@ export function createContents(source: FileSource, changes: () => readonly FileC
 }
 
 /** A content of bytes, copied. */
-export function contentOf(value: string | Uint8Array, doing: FileOperation): Content {
-  const bytes = bytesOf(value, doing)
+export function contentOf(value: string | Uint8Array, operation: FileOperation): Content {
+  const bytes = bytesOf(value, operation)
   return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.length, bytes }
 }
 
-function bytesOf(value: string | Uint8Array, doing: FileOperation, what = 'content'): Uint8Array {
+function bytesOf(value: string | Uint8Array, operation: FileOperation, what = 'content'): Uint8Array {
   const wrong = noContent(value, what)
-  if (wrong !== undefined) throw fileError('EINVAL', doing, wrong)
+  if (wrong !== undefined) throw fileError('EINVAL', operation, wrong)
   return typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : Uint8Array.from(value)
 }
 
-/** Why a value is no content, or nothing where it is one. */
+/** Why a value is not a content; undefined if it is one. */
 export function noContent(value: unknown, what = 'content'): string | undefined {
   return typeof value === 'string' || types.isUint8Array(value)
     ? undefined
-    : `${what} must be a text or bytes (Uint8Array); it is ${described(value)}`
+    : `${what} must be a text or bytes (Uint8Array); it is ${describe(value)}`
 }
 
 /** What a value is, and what its author may have meant. */
-function described(value: unknown): string {
+function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value === 'string' || types.isUint8Array(value)) return 'a text or bytes (writeFile takes them)'
   if (typeof value === 'object') {
@@ -106,32 +106,36 @@ function described(value: unknown): string {
 }
 
 interface Gathering {
-  readonly doing: FileOperation
-  /** Hears how much has come, and may throw. */
-  readonly grown: (bytes: number) => void
+  readonly operation: FileOperation
+  /** Called with the bytes so far; it may throw. */
+  readonly onGrowth: (bytes: number) => void
 }
 
-/** Stores a content as it comes, unless it turns out to be small. */
+/** Stores a content while it arrives, unless it turns out to be small. */
 export async function gather(
   source: FileSource,
   content: AsyncIterable<string | Uint8Array>,
-  { doing, grown }: Gathering,
+  { operation, onGrowth }: Gathering,
 ): Promise<Content> {
   if (!isIterable(content))
-    throw fileError('EINVAL', doing, `content must be an async iterable of texts or bytes; it is ${described(content)}`)
+    throw fileError(
+      'EINVAL',
+      operation,
+      `content must be an async iterable of texts or bytes; it is ${describe(content)}`,
+    )
   const first: Uint8Array[] = []
   let size = 0
   const parts = (async function* () {
     for await (const part of content) {
-      const bytes = bytesOf(part, doing, 'each part of the content')
+      const bytes = bytesOf(part, operation, 'each part of the content')
       size += bytes.length
-      grown(size)
+      onGrowth(size)
       yield bytes
     }
   })()
   while (size <= largeBytes) {
     const part = await parts.next()
-    if (part.done) return contentOf(Buffer.concat(first), doing)
+    if (part.done) return contentOf(Buffer.concat(first), operation)
     first.push(part.value)
   }
   const whole = (async function* () {

@@ -1,6 +1,6 @@
 /**
- * What goes wrong with files, as Node says it: the same codes, the same form of message, so that a body and the
- * libraries in it can do with these errors what they do with those of `node:fs`.
+ * Errors of files in the form of Node's: the same codes and messages, so that a body and the libraries in it can handle
+ * them like those of `node:fs`.
  */
 import { defined } from '../core/defined.js'
 
@@ -26,7 +26,7 @@ export interface FileError extends Error {
   readonly syscall: string
   readonly path: string
   readonly dest?: string
-  /** What Node would not say. */
+  /** More than Node would say. */
   readonly why?: string
 }
 
@@ -36,7 +36,7 @@ export interface FileOperation {
   readonly dest?: string
 }
 
-/** `why` says more than Node would, where Node would leave the reader alone. */
+/** `why` is added where Node's message alone would not help. */
 export function fileError(code: FileErrorCode, { syscall, path, dest }: FileOperation, why?: string): FileError {
   const what = `${code}: ${meanings[code]}, ${syscall} '${path}'${dest === undefined ? '' : ` -> '${dest}'`}`
   return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), {

@@ -1,10 +1,10 @@
 /**
- * The tree of a source, of which only the parts that were looked at are here.
+ * The tree of a source, loaded as far as it is read.
  *
- * - A directory that has not been asked for has an empty map of entries, and that very map is filled when it is:
- *   whatever shares the node sees them. Nobody looks into a map except through `child` and `entries`.
- * - Of a large directory single names are asked for, as long as they are few. What was asked for is known, also
- *   that there is nothing; what comes later never touches a known name, so that a copy may have changed it.
+ * - A directory that is not loaded has an empty map of entries, which is filled when it is loaded, so that everything
+ *   that shares the node sees them. Callers read entries only through `child` and `entries`.
+ * - Of a directory without entries, the first few names are fetched one by one. A fetched name is known, even if it
+ *   does not exist; loading the rest never overwrites a known name, which a copy may have changed meanwhile.
  */
 import { broken } from '../core/failure.js'
 import { emptyTree } from '../core/tree.js'
@@ -14,15 +14,15 @@ import type { FileSource, FileNodeInfo } from './port.js'
 
 type Entries = Map<string, TreeNode>
 
-/** A directory of which not all is here. */
-interface Missing {
-  /** Its own entries and those of its copies. */
+/** A directory that is not loaded. */
+interface Unloaded {
+  /** The maps of the directory and of its copies. */
   readonly maps: Entries[]
   readonly known: Map<string, Promise<void>>
   loading?: Promise<void>
 }
 
-/** After so many, all names are asked for at once. */
+/** After so many single names, the whole directory is fetched. */
 const mostSingles = 8
 
 export async function openLazyTree(source: FileSource): Promise<LazyTree> {
@@ -33,78 +33,79 @@ export async function openLazyTree(source: FileSource): Promise<LazyTree> {
 export class LazyTree {
   readonly root: DirNode
   readonly #source: FileSource
-  readonly #missing = new Map<DirNode['entries'], Missing>()
+  readonly #unloaded = new Map<DirNode['entries'], Unloaded>()
 
   constructor(source: FileSource, root: Extract<FileNodeInfo, { kind: 'dir' }>) {
     this.#source = source
     this.root = this.#adoptDir(root)
   }
 
-  /** What has this name in the directory at this path of the source. */
+  /** An entry of the directory that has this path in the source. */
   async child(dir: DirNode, path: string, name: string): Promise<TreeNode | undefined> {
-    const missing = this.#missing.get(dir.entries)
-    if (missing && !missing.known.has(name) && (missing.loading || missing.known.size >= mostSingles))
+    const unloaded = this.#unloaded.get(dir.entries)
+    if (unloaded && !unloaded.known.has(name) && (unloaded.loading || unloaded.known.size >= mostSingles))
       await this.entries(dir, path)
-    else if (missing) {
-      const asking = missing.known.get(name) ?? this.#fetchOne(missing, join(path, name), name)
-      missing.known.set(name, asking)
-      asking.catch(() => missing.known.delete(name)) // it may be asked for again; whoever waits hears of it
-      await asking
+    else if (unloaded) {
+      const fetching = unloaded.known.get(name) ?? this.#fetchOne(unloaded, join(path, name), name)
+      unloaded.known.set(name, fetching)
+      // Forgotten, so that it can be fetched again; the error is thrown below.
+      fetching.catch(() => unloaded.known.delete(name))
+      await fetching
     }
     return dir.entries.get(name)
   }
 
-  /** What the directory at this path of the source holds. */
+  /** The entries of the directory that has this path in the source. */
   async entries(dir: DirNode, path: string): Promise<ReadonlyMap<string, TreeNode>> {
-    const missing = this.#missing.get(dir.entries)
-    if (missing) {
-      missing.loading ??= this.#fetch(missing, path).finally(() => delete missing.loading)
-      await missing.loading
+    const unloaded = this.#unloaded.get(dir.entries)
+    if (unloaded) {
+      unloaded.loading ??= this.#fetch(unloaded, path).finally(() => delete unloaded.loading)
+      await unloaded.loading
     }
     return dir.entries
   }
 
-  /** All that is below it. */
+  /** Loads everything below it. */
   async load(dir: DirNode, path: string): Promise<void> {
     for (const [name, node] of await this.entries(dir, path))
       if (node.kind === 'dir') await this.load(node, join(path, name))
   }
 
-  /** To be told of a directory that was copied, by its entries. */
+  /** To be called when a directory was copied, with the maps of its entries. */
   copied(from: DirNode['entries'], to: Entries): void {
-    const missing = this.#missing.get(from)
-    if (!missing) return
-    missing.maps.push(to)
-    this.#missing.set(to, missing)
+    const unloaded = this.#unloaded.get(from)
+    if (!unloaded) return
+    unloaded.maps.push(to)
+    this.#unloaded.set(to, unloaded)
   }
 
-  #adopt(shown: FileNodeInfo): TreeNode {
-    return shown.kind === 'dir' ? this.#adoptDir(shown) : shown
+  #adopt(info: FileNodeInfo): TreeNode {
+    return info.kind === 'dir' ? this.#adoptDir(info) : info
   }
 
-  #adoptDir({ mode, at, entries: shown }: Extract<FileNodeInfo, { kind: 'dir' }>): DirNode {
+  #adoptDir({ mode, at, entries: known }: Extract<FileNodeInfo, { kind: 'dir' }>): DirNode {
     const entries: Entries = new Map()
-    if (shown) for (const [name, node] of shown) entries.set(name, this.#adopt(node))
-    else this.#missing.set(entries, { maps: [entries], known: new Map() })
+    if (known) for (const [name, node] of known) entries.set(name, this.#adopt(node))
+    else this.#unloaded.set(entries, { maps: [entries], known: new Map() })
     return { kind: 'dir', mode, at, entries }
   }
 
-  #add({ maps }: Missing, name: string, shown: FileNodeInfo): void {
-    const node = this.#adopt(shown)
+  #add({ maps }: Unloaded, name: string, info: FileNodeInfo): void {
+    const node = this.#adopt(info)
     for (const entries of maps) entries.set(name, node)
   }
 
-  async #fetch(missing: Missing, path: string): Promise<void> {
-    const shown = await this.#source.node(path)
-    if (shown?.kind !== 'dir' || !shown.entries)
-      throw broken('LT1', `the source gave ${shown?.kind ?? 'nothing'} for the entries of ${path}`)
-    await Promise.all(missing.known.values())
-    for (const [name, node] of shown.entries) if (!missing.known.has(name)) this.#add(missing, name, node)
-    for (const entries of missing.maps) this.#missing.delete(entries)
+  async #fetch(unloaded: Unloaded, path: string): Promise<void> {
+    const info = await this.#source.node(path)
+    if (info?.kind !== 'dir' || !info.entries)
+      throw broken('LT1', `the source gave ${info?.kind ?? 'nothing'} for the entries of ${path}`)
+    await Promise.all(unloaded.known.values())
+    for (const [name, node] of info.entries) if (!unloaded.known.has(name)) this.#add(unloaded, name, node)
+    for (const entries of unloaded.maps) this.#unloaded.delete(entries)
   }
 
-  async #fetchOne(missing: Missing, path: string, name: string): Promise<void> {
-    const shown = await this.#source.node(path)
-    if (shown) this.#add(missing, name, shown)
+  async #fetchOne(unloaded: Unloaded, path: string, name: string): Promise<void> {
+    const info = await this.#source.node(path)
+    if (info) this.#add(unloaded, name, info)
   }
 }

@@ -1,13 +1,12 @@
 /**
- * A call's view of the files: the given tree with the call's own changes in it, loaded as far as it is looked at. Knows
- * for each path whether what stands there is given or the call's own.
+ * The overlay of a call: the base tree with the call's own changes, loaded as far as it is read. It knows for each path
+ * whether its node is of the base or the call's own.
  *
- * - Whatever an operation gives follows from the call's own operations and the looks that it took (`saw`) at the
- *   given tree. So a tree on which all looks give the same leads to the same operations and the same results (CS1,
- *   CS2).
- * - A path that the call wrote, removed or made where it had seen nothing is its own, with all below: no look. A
- *   directory that it only asked to be there (`ensure`) is not, for others may have put something into it.
- * - Nothing here is asked for while something is changed (order.ts).
+ * - Results depend only on the call's own writes and its recorded reads (`saw`) of the base tree. If every recorded
+ *   read returns the same on another tree, running the call there gives the same writes and results.
+ * - A path that the call wrote, removed, or created where it had seen nothing is its own, with all below: reading it
+ *   is not recorded. A directory that it only ensured is not: others may have put something into it.
+ * - Callers never read while something is changed (read-write-order.ts).
  */
 import { defined } from '../core/defined.js'
 import type { FileChange, FileRead, Look } from '../core/records/change.js'
@@ -23,7 +22,7 @@ import { join, namesIn, normalise } from './path.js'
 import type { FileSource, FileUsage } from './port.js'
 import { createReadSet } from './read-set.js'
 
-/** Where a path leads, links followed, and what stands there, until something is changed. */
+/** The real path that a path leads to, and the node there. Valid until the next change. */
 export interface ResolvedPath {
   readonly path: string
   readonly node: TreeNode | undefined
@@ -34,15 +33,15 @@ export interface PathWalk {
   readonly syscall: string
   /** What to do with a link at the end of the path. */
   readonly last: 'follow' | 'keep'
-  /** Directories on the way are made, except by a link that leads to nothing. */
+  /** Missing directories on the way are created, except behind a link. */
   readonly make?: true
-  /** What an error names, where that is more than this path. */
-  readonly doing?: FileOperation
+  /** What an error names, if that is more than this path. */
+  readonly operation?: FileOperation
 }
 
-/** As many as Linux follows. */
+/** As in Linux. */
 const mostLinks = 40
-/** Changes of one body below which nobody asks how many names there are. */
+/** The quota of names is checked only for calls with more changes. */
 const manyNames = 1_000
 
 export async function openOverlay(source: FileSource): Promise<Overlay> {
@@ -51,32 +50,32 @@ export async function openOverlay(source: FileSource): Promise<Overlay> {
 
 export class Overlay {
   readonly source: FileSource
-  readonly #given: LazyTree
+  readonly #base: LazyTree
   readonly #editor: TreeEditor
-  readonly #sight = createReadSet()
+  readonly #readSet = createReadSet()
   readonly #log = createChangeLog()
   readonly #owned = new Set<string>()
   readonly #ensured = new Set<string>()
-  /** Own files whose mode is that of a file which may have been there before. */
-  readonly #givenMode = new Set<string>()
-  /** All that was ever written. */
+  /** Own files whose mode comes from a file that may have been at the path before. */
+  readonly #inheritedMode = new Set<string>()
+  /** Bytes of all writes so far. */
   #written = 0
   #usage: Promise<FileUsage> | undefined
 
-  constructor(source: FileSource, given: LazyTree) {
+  constructor(source: FileSource, base: LazyTree) {
     this.source = source
-    this.#given = given
-    this.#editor = editTree(given.root, source.at, (from, to) => given.copied(from, to))
+    this.#base = base
+    this.#editor = editTree(base.root, source.at, (from, to) => base.copied(from, to))
   }
 
-  // ── looking ──
+  // ── reading ──
 
   /** Only the last name may be missing. */
-  async walk(path: string, how: PathWalk): Promise<ResolvedPath> {
-    const asked = normalise(path, how.syscall)
-    const doing = how.doing ?? { syscall: how.syscall, path: asked }
-    const ahead = namesIn(asked).reverse()
-    /** How many names ahead are of the path itself, not of a link's target. */
+  async walk(path: string, walk: PathWalk): Promise<ResolvedPath> {
+    const normal = normalise(path, walk.syscall)
+    const operation = walk.operation ?? { syscall: walk.syscall, path: normal }
+    const ahead = namesIn(normal).reverse()
+    /** How many of the names ahead are of the path itself, not of a link's target. */
     let plain = ahead.length
     let links = 0
     let here: ResolvedPath = this.#root()
@@ -84,28 +83,28 @@ export class Overlay {
     for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
       if (name === '..') {
         const up = above.pop() ?? here
-        // A change copies the directories above it.
+        // Looked up again: creating a directory copies those above it.
         here = { ...up, node: nodeAt(this.#editor.root, up.path) }
         continue
       }
-      const place = await this.child(here, name)
+      const resolved = await this.child(here, name)
       const isLast = ahead.length === 0
-      if (place.node?.kind === 'link' && (!isLast || how.last === 'follow')) {
-        this.saw(place, 'kind')
+      if (resolved.node?.kind === 'link' && (!isLast || walk.last === 'follow')) {
+        this.saw(resolved, 'kind')
         links += 1
-        if (links > mostLinks) throw fileError('ELOOP', doing)
-        if (place.node.target.startsWith('/')) {
+        if (links > mostLinks) throw fileError('ELOOP', operation)
+        if (resolved.node.target.startsWith('/')) {
           here = this.#root()
           above.length = 0
         }
         plain = Math.min(plain, ahead.length)
-        ahead.push(...namesIn(place.node.target).reverse())
+        ahead.push(...namesIn(resolved.node.target).reverse())
         continue
       }
-      if (isLast) return place
-      const made = how.make && ahead.length < plain
+      if (isLast) return resolved
+      const made = walk.make && ahead.length < plain
       above.push(here)
-      here = this.#through(place, made ? 'make' : 'find', doing)
+      here = this.#enter(resolved, made ? 'make' : 'find', operation)
       plain = Math.min(plain, ahead.length)
     }
     return here
@@ -115,134 +114,137 @@ export class Overlay {
     return { path: '/', node: this.#editor.root, own: false }
   }
 
-  /** What has this name in a directory, or would have it if there were one. */
+  /** The entry of a directory, which need not exist. */
   async child(dir: ResolvedPath, name: string): Promise<ResolvedPath> {
-    const node = dir.node?.kind === 'dir' ? await this.#given.child(dir.node, dir.path, name) : undefined
-    return this.#place(dir, name, node)
+    const node = dir.node?.kind === 'dir' ? await this.#base.child(dir.node, dir.path, name) : undefined
+    return this.#resolved(dir, name, node)
   }
 
-  #place(dir: ResolvedPath, name: string, node: TreeNode | undefined): ResolvedPath {
+  #resolved(dir: ResolvedPath, name: string, node: TreeNode | undefined): ResolvedPath {
     const path = join(dir.path, name)
     return { path, node, own: dir.own || this.#owned.has(path) }
   }
 
-  #through(place: ResolvedPath, how: 'make' | 'find', doing: FileOperation): ResolvedPath {
-    const { node } = place
-    if (how === 'make' && (node === undefined || node.kind === 'dir')) return this.ensure(place)
-    this.saw(place, 'kind')
-    if (node?.kind === 'dir') return place
-    throw fileError(node ? 'ENOTDIR' : 'ENOENT', doing)
+  #enter(resolved: ResolvedPath, missing: 'make' | 'find', operation: FileOperation): ResolvedPath {
+    const { node } = resolved
+    if (missing === 'make' && (node === undefined || node.kind === 'dir')) return this.ensure(resolved)
+    this.saw(resolved, 'kind')
+    if (node?.kind === 'dir') return resolved
+    throw fileError(node ? 'ENOTDIR' : 'ENOENT', operation)
   }
 
-  /** Notes that what is done next depends on this. */
+  /** Records that the result depends on this. */
   saw({ path, node, own }: ResolvedPath, look: Look): void {
     if (own) return
-    // The root is a directory for ever, and so is, for this call, what it asked to be one.
+    // The root is always a directory, and for this call so is what it ensured.
     if (look === 'kind' && node?.kind === 'dir' && (path === '/' || this.#ensured.has(path))) return
-    this.#sight.add(path, look)
+    this.#readSet.add(path, look)
   }
 
-  /** All of the node itself. */
-  sawNode(place: ResolvedPath): void {
-    this.saw(this.#givenMode.has(place.path) ? { ...place, own: false } : place, 'node')
+  /** Records a read of the whole node, with its mode. */
+  sawNode(resolved: ResolvedPath): void {
+    this.saw(this.#inheritedMode.has(resolved.path) ? { ...resolved, own: false } : resolved, 'node')
   }
 
-  /** What a directory holds, by name. */
+  /** The entries of a directory, sorted by name. */
   async list(dir: ResolvedPath): Promise<readonly ResolvedPath[]> {
     this.saw(dir, 'list')
     const entries =
-      dir.node?.kind === 'dir' ? await this.#given.entries(dir.node, dir.path) : new Map<string, TreeNode>()
-    return sortedEntries(entries).map(([name, node]) => this.#place(dir, name, node))
+      dir.node?.kind === 'dir' ? await this.#base.entries(dir.node, dir.path) : new Map<string, TreeNode>()
+    return sortedEntries(entries).map(([name, node]) => this.#resolved(dir, name, node))
   }
 
-  /** The directory with everything below, taken as one look. */
+  /** The directory with everything below, recorded as one read. */
   async whole(dir: ResolvedPath): Promise<DirNode> {
     this.saw(dir, 'deep')
     if (dir.node?.kind !== 'dir') throw broken('FV1', `${dir.path} is taken for a directory`)
-    await this.#given.load(dir.node, dir.path)
+    await this.#base.load(dir.node, dir.path)
     return dir.node
   }
 
   // ── changing ──
 
-  /** Has a directory where there is nothing or one. */
-  ensure(place: ResolvedPath, mode?: number): ResolvedPath {
-    const { path, own } = place
-    if (own ? place.node : this.#ensured.has(path) || path === '/') return place
-    this.saw(place, 'room')
+  /** Creates a directory where there is nothing; one that exists stays. */
+  ensure(resolved: ResolvedPath, mode?: number): ResolvedPath {
+    const { path, own } = resolved
+    if (own ? resolved.node : this.#ensured.has(path) || path === '/') return resolved
+    this.saw(resolved, 'room')
     this.#change({ op: 'dir', path, ...defined({ mode }) })
     if (!own) this.#ensured.add(path)
-    return place.node ? place : { path, own, node: nodeAt(this.#editor.root, path) }
+    return resolved.node ? resolved : { path, own, node: nodeAt(this.#editor.root, path) }
   }
 
-  /** Makes a directory where nothing was seen. */
-  makeDir(place: ResolvedPath, mode?: number): void {
-    this.#change({ op: 'dir', path: place.path, ...defined({ mode }) })
-    this.#own(place)
+  /** Creates a directory where the call has seen nothing. */
+  makeDir(resolved: ResolvedPath, mode?: number): void {
+    this.#change({ op: 'dir', path: resolved.path, ...defined({ mode }) })
+    this.#own(resolved)
   }
 
   /** Puts a file where nothing, a file or a link is. */
-  putFile(place: ResolvedPath, file: Pick<FileNode, 'hash' | 'size'> & { readonly mode?: number | undefined }): void {
-    this.saw(place, 'slot')
+  putFile(
+    resolved: ResolvedPath,
+    file: Pick<FileNode, 'hash' | 'size'> & { readonly mode?: number | undefined },
+  ): void {
+    this.saw(resolved, 'slot')
     const { hash, size, mode } = file
-    this.#change({ op: 'file', path: place.path, hash, size, ...defined({ mode }) })
-    if (mode === undefined && !place.own) this.#givenMode.add(place.path)
-    else if (mode !== undefined || place.node?.kind !== 'file') this.#givenMode.delete(place.path)
-    this.#own(place)
+    this.#change({ op: 'file', path: resolved.path, hash, size, ...defined({ mode }) })
+    if (mode === undefined && !resolved.own) this.#inheritedMode.add(resolved.path)
+    else if (mode !== undefined || resolved.node?.kind !== 'file') this.#inheritedMode.delete(resolved.path)
+    this.#own(resolved)
   }
 
   /** Puts a link where nothing, a file or a link is. */
-  putLink(place: ResolvedPath, target: string): void {
-    this.saw(place, 'slot')
-    this.#change({ op: 'link', path: place.path, target })
-    this.#own(place)
+  putLink(resolved: ResolvedPath, target: string): void {
+    this.saw(resolved, 'slot')
+    this.#change({ op: 'link', path: resolved.path, target })
+    this.#own(resolved)
   }
 
-  setMode(place: ResolvedPath, mode: number): void {
-    this.#change({ op: 'mode', path: place.path, mode })
-    if (place.node?.kind === 'file') this.#givenMode.delete(place.path)
+  setMode(resolved: ResolvedPath, mode: number): void {
+    this.#change({ op: 'mode', path: resolved.path, mode })
+    if (resolved.node?.kind === 'file') this.#inheritedMode.delete(resolved.path)
   }
 
-  /** With all below; whatever is there or not. */
-  remove(place: ResolvedPath): void {
-    this.#change({ op: 'gone', path: place.path }, place.node?.kind === 'dir')
-    this.#givenMode.delete(place.path)
-    this.#own(place)
+  /** Removes whatever is there, with all below. */
+  remove(resolved: ResolvedPath): void {
+    this.#change({ op: 'gone', path: resolved.path }, resolved.node?.kind === 'dir')
+    this.#inheritedMode.delete(resolved.path)
+    this.#own(resolved)
   }
 
   #own({ path, own }: ResolvedPath): void {
     if (!own) this.#owned.add(path)
   }
 
-  #change(change: FileChange, below = false): void {
+  #change(change: FileChange, recursive = false): void {
     if (change.op === 'file') this.#written += change.size
-    this.#log.add(change, below)
+    this.#log.add(change, recursive)
     this.#editor.apply(change)
   }
 
-  // ── counting ──
+  // ── quota ──
 
-  /** Throws where files would grow past the quota. That itself is a look at everything. */
-  async admit(bytes: number, instead: number, doing: FileOperation): Promise<void> {
+  /** Throws if the files would exceed the quota; that depends on everything, and is recorded so. */
+  async admit(bytes: number, replaced: number, operation: FileOperation): Promise<void> {
     this.#usage ??= this.source.usage()
-    const given = await this.#usage
-    if (bytes <= instead || given.bytes + this.#written + bytes <= given.quotaBytes) return
-    const used = (await this.#count()).bytes - instead
-    if (used + bytes <= given.quotaBytes) return
+    const base = await this.#usage
+    if (bytes <= replaced || base.bytes + this.#written + bytes <= base.quotaBytes) return
+    const used = (await this.#count()).bytes - replaced
+    if (used + bytes <= base.quotaBytes) return
     this.saw(this.#root(), 'deep')
     throw fileError(
       'EDQUOT',
-      doing,
-      `the files of this thread may take ${given.quotaBytes} bytes, others take ${used}, and this one would take ` +
+      operation,
+      `the files of this thread may take ${base.quotaBytes} bytes, others take ${used}, and this one would take ` +
         `${bytes}. Remove what is not needed`,
     )
   }
 
   /**
-   * The same for new names. What a call ends up with is looked at when it is settled; here only whoever makes very
+   * The same for new names. The result of a call is checked when it is settled; here only a call that creates very
    * many is stopped.
    */
-  async admitNames(count: number, doing: FileOperation): Promise<void> {
+  async admitNames(count: number, operation: FileOperation): Promise<void> {
     if (this.#log.size + count < manyNames) return
     this.#usage ??= this.source.usage()
     const { names, quotaNames = Infinity } = await this.#usage
@@ -252,7 +254,7 @@ export class Overlay {
     this.saw(this.#root(), 'deep')
     throw fileError(
       'EDQUOT',
-      doing,
+      operation,
       `this thread may have ${quotaNames} files, links and directories, and has ${used}. Remove what is not needed`,
     )
   }
@@ -260,12 +262,12 @@ export class Overlay {
   async usage(): Promise<FileUsage> {
     this.saw(this.#root(), 'deep')
     this.#usage ??= this.source.usage()
-    const given = await this.#usage
-    return this.#log.size === 0 ? given : { ...given, ...(await this.#count()) }
+    const base = await this.#usage
+    return this.#log.size === 0 ? base : { ...base, ...(await this.#count()) }
   }
 
   async #count(): Promise<TreeUsage> {
-    await this.#given.load(this.#editor.root, '/')
+    await this.#base.load(this.#editor.root, '/')
     return treeUsage(this.#editor.seal())
   }
 
@@ -276,8 +278,8 @@ export class Overlay {
   }
 
   reads(): Promise<readonly FileRead[]> {
-    return this.#sight.reads(({ path, look }) =>
-      look === 'deep' ? this.source.deep(path) : observe(this.#given.root, path, look),
+    return this.#readSet.reads(({ path, look }) =>
+      look === 'deep' ? this.source.deep(path) : observe(this.#base.root, path, look),
     )
   }
 }

@@ -2,9 +2,9 @@
  * The files of a thread as a tool's body sees them, and where they come from. Paths are POSIX and absolute (a
  * relative one starts at `/`); nothing of the host's file system is reachable.
  *
- * - What goes wrong is a `FileError` (error.ts) with the code that Node gives for it (ENOENT, EEXIST, ENOTDIR,
- *   EISDIR, ENOTEMPTY, ELOOP, EINVAL, ENAMETOOLONG, EBUSY for the root), EDQUOT past the quota.
- * - Only what writes a file makes the directories above it; everything else wants them to be there.
+ * - Errors are `FileError`s (error.ts) with the codes of Node (ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP,
+ *   EINVAL, ENAMETOOLONG, EBUSY for the root), and EDQUOT past the quota.
+ * - Only operations that write a file create the directories above it; all others need them to exist.
  */
 import type { IFs } from 'memfs'
 import type { DirNode, TreeNode } from '../core/tree.js'
@@ -100,20 +100,20 @@ export interface Files {
 }
 
 export interface FileVolume {
-  /** Knows the directory under the same paths, as it was when it was loaded. */
+  /** The directory under the same paths, as it was when it was loaded. */
   readonly fs: IFs
-  /** Brings what has changed in `fs` back to the files. */
+  /** Writes what has changed in `fs` back to the files. */
   save(): Promise<void>
 }
 
-/** A node as it is handed out: a directory may come without its entries, which are then asked for. */
+/** A node of a source: a directory may come without its entries, which are then fetched separately. */
 export type FileNodeInfo =
   | Exclude<TreeNode, DirNode>
   | (Omit<DirNode, 'entries'> & { readonly entries?: ReadonlyMap<string, FileNodeInfo> })
 
-/** Where a working copy gets what it does not have yet. One snapshot: every answer is of the same instant. */
+/** Where a working copy gets the files from. A snapshot: every answer is of the same instant. */
 export interface FileSource {
-  /** The node at a real path, a directory with its entries; their directories may come without. */
+  /** The node at a real path; a directory has its entries, those below it may come without. */
   node(path: string): Promise<FileNodeInfo | undefined>
   /** Token of everything below a real path (`observe(…, 'deep')`). */
   deep(path: string): Promise<string>
@@ -122,6 +122,6 @@ export interface FileSource {
   stream(hash: string): AsyncIterable<Uint8Array>
   /** Stores a content that is too large to be kept until the call returns. */
   store(content: AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
-  /** The time that changes are given: that of the step. */
+  /** The time of changes: that of the step. */
   readonly at: number
 }

@@ -1,7 +1,7 @@
 /**
- * What a call has seen of the files it was given, as the reads of its outcome.
+ * The reads of a call, as its outcome lists them.
  *
- * - Tokens are those of the given tree, never of what the call made of it.
+ * - Tokens are those of the base tree, never of what the call made of it.
  * - There are at most 256 reads: past that, those of the fullest directories become one read of all below. A read may
  *   become one that sees more, never one that sees less.
  */
@@ -10,7 +10,7 @@ import { parentOf } from './path.js'
 
 const mostReads = 256
 
-/** The weaker looks that each makes needless. */
+/** The weaker looks that each look includes. */
 const covered: Readonly<Record<Look, readonly Look[]>> = {
   slot: [],
   room: [],
@@ -39,22 +39,22 @@ export function createReadSet(): ReadSet {
     async reads(token) {
       const seen = [...looks].flatMap(([path, known]) => [...known].map((look) => ({ path, look })))
       const deep = seen.filter(({ look }) => look === 'deep').map(({ path }) => path)
-      // In an order that does not hang on which of several reads came back first.
-      const left = [...collapse(swallow(seen, deep))].sort((a, b) =>
+      // Sorted, so that the order does not depend on which of several reads came back first.
+      const needed = [...collapse(swallow(seen, deep))].sort((a, b) =>
         `${a.path} ${a.look}` < `${b.path} ${b.look}` ? -1 : 1,
       )
-      return Promise.all(left.map(async (one) => ({ ...one, token: await token(one) })))
+      return Promise.all(needed.map(async (read) => ({ ...read, token: await token(read) })))
     },
   }
 }
 
-/** One read of each of these directories, instead of all in it. */
+/** One read of each of these directories, instead of those of everything in it. */
 function swallow(seen: readonly Seen[], dirs: readonly string[]): readonly Seen[] {
   if (dirs.length === 0) return seen
   const isBelow = belowAny(dirs)
   const within = new Set(dirs)
-  const left = seen.filter(({ path }) => !within.has(path) && !isBelow(path))
-  return [...left, ...[...within].filter((dir) => !isBelow(dir)).map((path) => ({ path, look: 'deep' as const }))]
+  const outside = seen.filter(({ path }) => !within.has(path) && !isBelow(path))
+  return [...outside, ...[...within].filter((dir) => !isBelow(dir)).map((path) => ({ path, look: 'deep' as const }))]
 }
 
 /** Whether a path is below one of these, by the lengths that they have: there are few, and paths may be long. */
@@ -74,12 +74,12 @@ function collapse(seen: readonly Seen[]): readonly Seen[] {
   const fewer = swallow(seen, fullest(seen))
   if (fewer.length <= mostReads) return fewer
   let depth = Math.max(...fewer.map(({ path }) => depthOf(path)))
-  let left = fewer
-  while (left.length > mostReads) {
+  let reduced = fewer
+  while (reduced.length > mostReads) {
     depth = Math.floor(depth / 2)
-    left = cut(fewer, depth)
+    reduced = cut(fewer, depth)
   }
-  return left
+  return reduced
 }
 
 /** As many of the directories with the most reads right in them as are needed. */

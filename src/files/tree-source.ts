@@ -1,9 +1,9 @@
 /**
- * A tree in memory and a store of contents, as the source of working copies. Hosts make one per snapshot: for workers,
- * for tools on the host and for a thread's files from outside.
+ * A tree in memory and a store of contents as the source of working copies. The host creates one per snapshot: for
+ * workers, for tools on the host and for access to a thread's files from outside.
  *
- * - An answer holds the entries of the directory that was asked for, and of those below it, the nearest first, as
- *   far as 256 nodes go: a reader far away asks once for a small tree and never gets a large one.
+ * - A directory comes with its entries and, breadth first, with those of the directories below it, up to 256 nodes: a
+ *   remote reader needs one request for a small tree and never gets a large one.
  */
 import { defined } from '../core/defined.js'
 import { nodeAt, observe, treeUsage } from '../core/tree.js'
@@ -27,7 +27,7 @@ export function createTreeSource({ tree, at, blobs, quotaBytes, quotaNames }: Tr
     at,
     async node(path) {
       const node = nodeAt(tree, path)
-      return node?.kind === 'dir' ? show(node) : node
+      return node?.kind === 'dir' ? toInfo(node) : node
     },
     deep: async (path) => observe(tree, path, 'deep'),
     usage: async () => ({ ...treeUsage(tree), quotaBytes, ...defined({ quotaNames }) }),
@@ -41,7 +41,7 @@ export function createTreeSource({ tree, at, blobs, quotaBytes, quotaNames }: Tr
   }
 }
 
-/** One copy, and not a Buffer: that would come out of a worker's port as something else. */
+/** One copy, and not a Buffer, which would arrive in a worker as a plain Uint8Array. */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -54,26 +54,26 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 
 const mostNodes = 256
 
-function show(dir: DirNode): FileNodeInfo {
+function toInfo(dir: DirNode): FileNodeInfo {
   const top = new Map<string, FileNodeInfo>()
-  const ahead = [{ from: dir, into: top }]
-  let left = mostNodes - dir.entries.size
-  // Grows while it is gone through.
-  for (const { from, into } of ahead) {
+  const pending = [{ from: dir, into: top }]
+  let room = mostNodes - dir.entries.size
+  // Grows during the loop.
+  for (const { from, into } of pending) {
     for (const [name, node] of from.entries) {
       if (node.kind !== 'dir') {
         into.set(name, node)
         continue
       }
       const { kind, mode, at, entries } = node
-      if (entries.size > left) {
+      if (entries.size > room) {
         into.set(name, { kind, mode, at })
         continue
       }
-      left -= entries.size
+      room -= entries.size
       const below = new Map<string, FileNodeInfo>()
       into.set(name, { kind, mode, at, entries: below })
-      ahead.push({ from: node, into: below })
+      pending.push({ from: node, into: below })
     }
   }
   return { kind: 'dir', mode: dir.mode, at: dir.at, entries: top }

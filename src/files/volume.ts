@@ -1,10 +1,10 @@
 /**
- * A directory of the files as a memfs volume: a synchronous `fs` for libraries that want one. The volume is a view;
- * what counts are the files.
+ * A directory of the files as a memfs volume: a synchronous `fs` for libraries that need one. The volume is a copy;
+ * only `save` changes the files.
  *
- * - `save` brings back what differs from what was loaded or saved last, and nothing else: a file that a library only
- *   read is not written.
- * - Links, modes and any bytes survive the way there and back.
+ * - `save` writes what differs from what was loaded or saved last, and nothing else: a file that was only read is not
+ *   written.
+ * - Links, modes and arbitrary bytes are preserved both ways.
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -13,8 +13,8 @@ import { fileError } from './error.js'
 import { join, normalise } from './path.js'
 import type { FileVolume, Files } from './port.js'
 
-/** What is known of a path: of a file its content's hash, of a link its target. */
-interface Known {
+/** A node of the volume; `value` is the hash of a file's content, or the target of a link. */
+interface VolumeNode {
   readonly kind: 'file' | 'dir' | 'link'
   readonly mode: number
   readonly value: string
@@ -22,13 +22,13 @@ interface Known {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** `from`: where it is loaded from, if not from where it is saved to. */
+/** `from`: the files to load, if they are not the ones to save to. */
 export async function loadVolume(files: Files, path = '/', from: Files = files): Promise<FileVolume> {
   const top = normalise(path, 'scandir')
   const { Volume, createFsFromVolume } = await import('memfs')
   const fs = createFsFromVolume(new Volume())
   fs.mkdirSync(top, { recursive: true })
-  let known = new Map<string, Known>()
+  let known = new Map<string, VolumeNode>()
   const { kind } = await from.stat(top)
   if (kind !== 'dir') throw fileError('ENOTDIR', { syscall: 'scandir', path: top })
   await loadDir(top)
@@ -39,7 +39,7 @@ export async function loadVolume(files: Files, path = '/', from: Files = files):
       known.set(at, await load(at))
     }
   }
-  async function load(at: string): Promise<Known> {
+  async function load(at: string): Promise<VolumeNode> {
     const stat = await from.lstat(at)
     const { mode } = stat
     if (stat.kind === 'link') {
@@ -65,15 +65,15 @@ export async function loadVolume(files: Files, path = '/', from: Files = files):
     fs,
     async save() {
       const now = survey(fs, top)
-      await bringBack(files, fs, { known, now })
+      await writeBack(files, fs, { known, now })
       known = now
     },
   }
 }
 
-/** Everything in the volume below a directory, a directory before what it holds. */
-function survey(fs: IFs, top: string): Map<string, Known> {
-  const found = new Map<string, Known>()
+/** Everything in the volume below a directory; a directory before its entries. */
+function survey(fs: IFs, top: string): Map<string, VolumeNode> {
+  const found = new Map<string, VolumeNode>()
   const visit = (dir: string): void => {
     for (const name of fs.readdirSync(dir).map(String).sort()) {
       const at = join(dir, name)
@@ -95,11 +95,11 @@ function bytesAt(fs: IFs, path: string): Uint8Array {
 }
 
 interface Difference {
-  readonly known: ReadonlyMap<string, Known>
-  readonly now: ReadonlyMap<string, Known>
+  readonly known: ReadonlyMap<string, VolumeNode>
+  readonly now: ReadonlyMap<string, VolumeNode>
 }
 
-async function bringBack(files: Files, fs: IFs, { known, now }: Difference): Promise<void> {
+async function writeBack(files: Files, fs: IFs, { known, now }: Difference): Promise<void> {
   for (const [path, { kind }] of known) {
     if (now.get(path)?.kind !== kind) await files.rm(path, { recursive: true, force: true })
   }

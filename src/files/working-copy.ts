@@ -1,8 +1,8 @@
 /**
- * A call's working copy of its thread's files: what a body reads is noted, what it writes is kept for its outcome.
+ * A call's working copy of its thread's files: reads of the body are recorded, writes are collected for its outcome.
  *
- * - The source is opened when a file is first looked at, once.
- * - After `done` nothing is read or written any more: an operation that a body did not wait for fails.
+ * - The source is opened once, by the first file operation.
+ * - After `done` every operation fails, also one that the body has started and not awaited.
  */
 import { Buffer } from 'node:buffer'
 import { defined } from '../core/defined.js'
@@ -22,7 +22,7 @@ import { loadVolume } from './volume.js'
 
 export interface WorkingCopy {
   readonly files: Files
-  /** What the body saw and did; `contents` are the bytes of new files, by hash, that were not stored yet. */
+  /** What the body read and changed; `contents` are the bytes of new files that are not stored yet, by hash. */
   done(): Promise<{
     readonly reads: NonNullable<Reads['files']>
     readonly changes: NonNullable<Changes['files']>
@@ -30,16 +30,15 @@ export interface WorkingCopy {
   }>
 }
 
-/** What an operation works on. */
+/** The files, once the source is opened. */
 interface Opened {
-  readonly view: Overlay
+  readonly overlay: Overlay
   readonly contents: Contents
 }
 
 type Run<Value> = (opened: Opened) => Promise<Value>
 type Access = <Value>(run: Run<Value>) => Promise<Value>
 
-/** `open` is asked when a file is first looked at, once. */
 export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy {
   const order = createReadWriteOrder()
   let opening: Promise<Opened> | undefined
@@ -59,9 +58,9 @@ export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy 
   const files: Files = {
     ...readers(read),
     ...writers(read, write),
-    find: (glob, options) => read(({ view }) => find(view, glob, options)),
+    find: (glob, options) => read(({ overlay }) => find(overlay, glob, options)),
     grep: (pattern, options) => read((opened) => grep(opened, pattern, options)),
-    usage: () => read(({ view }) => view.usage()),
+    usage: () => read(({ overlay }) => overlay.usage()),
     volume: (path) => loadVolume(files, path),
   }
   return {
@@ -70,16 +69,16 @@ export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy 
       order.write(async () => {
         isDone = true
         if (!opening) return { reads: [], changes: [], contents: new Map() }
-        const { view, contents } = await opening
-        const changes = view.changes()
-        return { reads: await view.reads(), changes, contents: contents.named(changes) }
+        const { overlay, contents } = await opening
+        const changes = overlay.changes()
+        return { reads: await overlay.reads(), changes, contents: contents.named(changes) }
       }),
   }
 }
 
 async function openFiles(open: () => Promise<FileSource>): Promise<Opened> {
-  const view = await openOverlay(await open())
-  return { view, contents: createContents(view.source, () => view.changes()) }
+  const overlay = await openOverlay(await open())
+  return { overlay, contents: createContents(overlay.source, () => overlay.changes()) }
 }
 
 // ── reading ──
@@ -93,7 +92,7 @@ function readers(read: Access): Readers {
   function readFile(path: string): Promise<Uint8Array>
   function readFile(path: string, encoding: 'utf8'): Promise<string>
   async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
-    const bytes = await read(async ({ view, contents }) => contents.bytes(await fileAt(view, path)))
+    const bytes = await read(async ({ overlay, contents }) => contents.bytes(await fileAt(overlay, path)))
     return encoding === undefined
       ? bytes
       : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
@@ -101,55 +100,59 @@ function readers(read: Access): Readers {
   return {
     readFile,
     async *readStream(path) {
-      // Opened in its turn; a content that has been found does not change any more.
-      yield* await read(async ({ view, contents }) => contents.chunks(await fileAt(view, path)))
+      // Only the lookup takes its turn among the operations: a content itself never changes.
+      yield* await read(async ({ overlay, contents }) => contents.chunks(await fileAt(overlay, path)))
     },
-    stat: (path) => read(({ view }) => statOf(view, path, 'follow')),
-    lstat: (path) => read(({ view }) => statOf(view, path, 'keep')),
-    exists: (path) => read(({ view }) => exists(view, path)),
+    stat: (path) => read(({ overlay }) => statOf(overlay, path, 'follow')),
+    lstat: (path) => read(({ overlay }) => statOf(overlay, path, 'keep')),
+    exists: (path) => read(({ overlay }) => exists(overlay, path)),
     readdir: (path) =>
-      read(async ({ view }) => {
-        const place = await view.walk(path, { syscall: 'scandir', last: 'follow' })
-        if (place.node?.kind !== 'dir') throw wrongKind(view, place, { syscall: 'scandir', path })
-        return (await view.list(place)).map((child) => child.path.slice(child.path.lastIndexOf('/') + 1))
+      read(async ({ overlay }) => {
+        const resolved = await overlay.walk(path, { syscall: 'scandir', last: 'follow' })
+        if (resolved.node?.kind !== 'dir') throw wrongKind(overlay, resolved, { syscall: 'scandir', path })
+        return (await overlay.list(resolved)).map((child) => child.path.slice(child.path.lastIndexOf('/') + 1))
       }),
     readlink: (path) =>
-      read(async ({ view }) => {
-        const place = await view.walk(path, { syscall: 'readlink', last: 'keep' })
-        view.saw(place, 'kind')
-        if (place.node?.kind === 'link') return place.node.target
-        throw fileError(place.node ? 'EINVAL' : 'ENOENT', { syscall: 'readlink', path: normalise(path, 'readlink') })
+      read(async ({ overlay }) => {
+        const resolved = await overlay.walk(path, { syscall: 'readlink', last: 'keep' })
+        overlay.saw(resolved, 'kind')
+        if (resolved.node?.kind === 'link') return resolved.node.target
+        throw fileError(resolved.node ? 'EINVAL' : 'ENOENT', { syscall: 'readlink', path: normalise(path, 'readlink') })
       }),
     realpath: (path) =>
-      read(async ({ view }) => {
-        const place = await view.walk(path, { syscall: 'realpath', last: 'follow' })
-        view.saw(place, 'kind')
-        if (!place.node) throw fileError('ENOENT', { syscall: 'realpath', path: normalise(path, 'realpath') })
-        return place.path
+      read(async ({ overlay }) => {
+        const resolved = await overlay.walk(path, { syscall: 'realpath', last: 'follow' })
+        overlay.saw(resolved, 'kind')
+        if (!resolved.node) throw fileError('ENOENT', { syscall: 'realpath', path: normalise(path, 'realpath') })
+        return resolved.path
       }),
   }
 }
 
-/** The error of something that stands where a file or a directory should, or of nothing. */
-function wrongKind(view: Overlay, place: ResolvedPath, { syscall, path }: { syscall: string; path: string }): Error {
-  view.saw(place, 'kind')
-  const wrong = place.node?.kind === 'dir' ? 'EISDIR' : 'ENOTDIR'
-  return fileError(place.node ? wrong : 'ENOENT', { syscall, path: normalise(path, syscall) })
+/** The error for a node of the wrong kind, or for none. */
+function wrongKind(
+  overlay: Overlay,
+  resolved: ResolvedPath,
+  { syscall, path }: { syscall: string; path: string },
+): Error {
+  overlay.saw(resolved, 'kind')
+  const wrong = resolved.node?.kind === 'dir' ? 'EISDIR' : 'ENOTDIR'
+  return fileError(resolved.node ? wrong : 'ENOENT', { syscall, path: normalise(path, syscall) })
 }
 
-async function fileAt(view: Overlay, path: string): Promise<FileNode> {
-  const place = await view.walk(path, { syscall: 'open', last: 'follow' })
-  if (place.node?.kind !== 'file') throw wrongKind(view, place, { syscall: 'open', path })
-  // The content alone: an own file has it, whatever its mode.
-  view.saw(place, 'node')
-  return place.node
+async function fileAt(overlay: Overlay, path: string): Promise<FileNode> {
+  const resolved = await overlay.walk(path, { syscall: 'open', last: 'follow' })
+  if (resolved.node?.kind !== 'file') throw wrongKind(overlay, resolved, { syscall: 'open', path })
+  // Not `sawNode`: the content of an own file does not depend on the mode it inherited.
+  overlay.saw(resolved, 'node')
+  return resolved.node
 }
 
-async function statOf(view: Overlay, path: string, last: 'follow' | 'keep'): Promise<FileStat> {
+async function statOf(overlay: Overlay, path: string, last: 'follow' | 'keep'): Promise<FileStat> {
   const syscall = last === 'follow' ? 'stat' : 'lstat'
-  const place = await view.walk(path, { syscall, last })
-  view.sawNode(place)
-  const { node } = place
+  const resolved = await overlay.walk(path, { syscall, last })
+  overlay.sawNode(resolved)
+  const { node } = resolved
   switch (node?.kind) {
     case undefined:
       throw fileError('ENOENT', { syscall, path: normalise(path, syscall) })
@@ -162,11 +165,11 @@ async function statOf(view: Overlay, path: string, last: 'follow' | 'keep'): Pro
   }
 }
 
-async function exists(view: Overlay, path: string): Promise<boolean> {
+async function exists(overlay: Overlay, path: string): Promise<boolean> {
   try {
-    const place = await view.walk(path, { syscall: 'access', last: 'follow' })
-    view.saw(place, 'kind')
-    return place.node !== undefined
+    const resolved = await overlay.walk(path, { syscall: 'access', last: 'follow' })
+    overlay.saw(resolved, 'kind')
+    return resolved.node !== undefined
   } catch (error) {
     if (isFileError(error)) return false
     throw error
@@ -183,7 +186,7 @@ type Writers = Pick<
 function writers(read: Access, write: Access): Writers {
   return {
     async writeFile(path, value, { mode } = {}) {
-      const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // As it is now
+      const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // Copied before it waits
       await write((opened) => put(opened, path, { ...content, mode }))
     },
     async appendFile(path, value) {
@@ -191,118 +194,121 @@ function writers(read: Access, write: Access): Writers {
       await write((opened) => append(opened, path, end))
     },
     async writeStream(path, value, { mode } = {}) {
-      // The content may itself be read from here, so that nothing may wait for it.
-      const { view, quotaBytes } = await read(async (opened) => ({ ...opened, ...(await opened.view.source.usage()) }))
-      const doing = { syscall: 'write', path: normalise(path, 'open') }
-      const grown = (bytes: number): void => {
+      // Gathered outside the order of operations: the content may itself be read from these files.
+      const { overlay, quotaBytes } = await read(async (opened) => ({
+        ...opened,
+        ...(await opened.overlay.source.usage()),
+      }))
+      const operation = { syscall: 'write', path: normalise(path, 'open') }
+      const onGrowth = (bytes: number): void => {
         if (bytes > quotaBytes)
-          throw fileError('EDQUOT', doing, `the files of this thread may take ${quotaBytes} bytes`)
+          throw fileError('EDQUOT', operation, `the files of this thread may take ${quotaBytes} bytes`)
       }
-      const content = await gather(view.source, value, { doing, grown })
+      const content = await gather(overlay.source, value, { operation, onGrowth })
       await write((opened) => put(opened, path, { ...content, mode }))
     },
     mkdir: (path, { recursive = false, mode } = {}) =>
-      write(({ view }) => (recursive ? makeDirs(view, path, mode) : makeDir(view, path, mode))),
-    rm: (path, options) => write(({ view }) => remove(view, path, options)),
-    move: (from, to) => write(({ view }) => move(view, from, to)),
-    copy: (from, to) => write(({ view }) => copy(view, from, to)),
-    symlink: (target, path) => write(({ view }) => link(view, target, path)),
+      write(({ overlay }) => (recursive ? makeDirs(overlay, path, mode) : makeDir(overlay, path, mode))),
+    rm: (path, options) => write(({ overlay }) => remove(overlay, path, options)),
+    move: (from, to) => write(({ overlay }) => move(overlay, from, to)),
+    copy: (from, to) => write(({ overlay }) => copy(overlay, from, to)),
+    symlink: (target, path) => write(({ overlay }) => link(overlay, target, path)),
     chmod: (path, mode) =>
-      write(async ({ view }) => {
-        const place = await view.walk(path, { syscall: 'chmod', last: 'follow' })
-        view.saw(place, 'kind')
-        if (!place.node) throw fileError('ENOENT', { syscall: 'chmod', path: normalise(path, 'chmod') })
-        view.setMode(place, mode & 0o7777)
+      write(async ({ overlay }) => {
+        const resolved = await overlay.walk(path, { syscall: 'chmod', last: 'follow' })
+        overlay.saw(resolved, 'kind')
+        if (!resolved.node) throw fileError('ENOENT', { syscall: 'chmod', path: normalise(path, 'chmod') })
+        overlay.setMode(resolved, mode & 0o7777)
       }),
   }
 }
 
 async function put(
-  { view, contents }: Opened,
+  { overlay, contents }: Opened,
   path: string,
   { bytes, hash, size, mode }: Content & { mode: number | undefined },
 ): Promise<void> {
-  const place = await view.walk(path, { syscall: 'open', last: 'follow', make: true })
-  if (place.node?.kind === 'dir') throw wrongKind(view, place, { syscall: 'open', path })
-  await view.admit(size, place.node?.kind === 'file' ? place.node.size : 0, {
+  const resolved = await overlay.walk(path, { syscall: 'open', last: 'follow', make: true })
+  if (resolved.node?.kind === 'dir') throw wrongKind(overlay, resolved, { syscall: 'open', path })
+  await overlay.admit(size, resolved.node?.kind === 'file' ? resolved.node.size : 0, {
     syscall: 'write',
     path: normalise(path, 'write'),
   })
-  if (!place.node) await view.admitNames(1, { syscall: 'open', path: normalise(path, 'open') })
-  view.putFile(place, { hash, size, mode: mode === undefined ? undefined : mode & 0o7777 })
+  if (!resolved.node) await overlay.admitNames(1, { syscall: 'open', path: normalise(path, 'open') })
+  overlay.putFile(resolved, { hash, size, mode: mode === undefined ? undefined : mode & 0o7777 })
   contents.keep({ hash, size, ...defined({ bytes }) })
 }
 
 async function append(opened: Opened, path: string, end: Content): Promise<void> {
-  const { view, contents } = opened
-  const place = await view.walk(path, { syscall: 'open', last: 'follow', make: true })
-  if (place.node?.kind === 'dir') throw wrongKind(view, place, { syscall: 'open', path })
-  view.saw(place, place.node ? 'node' : 'kind')
-  if (place.node?.kind !== 'file') return put(opened, path, { ...end, mode: undefined })
-  const { node } = place
+  const { overlay, contents } = opened
+  const resolved = await overlay.walk(path, { syscall: 'open', last: 'follow', make: true })
+  if (resolved.node?.kind === 'dir') throw wrongKind(overlay, resolved, { syscall: 'open', path })
+  overlay.saw(resolved, resolved.node ? 'node' : 'kind')
+  if (resolved.node?.kind !== 'file') return put(opened, path, { ...end, mode: undefined })
+  const { node } = resolved
   const added = end.bytes ?? new Uint8Array()
-  const doing = { syscall: 'write', path: normalise(path, 'write') }
-  await view.admit(node.size + added.length, node.size, doing)
+  const operation = { syscall: 'write', path: normalise(path, 'write') }
+  await overlay.admit(node.size + added.length, node.size, operation)
   const parts = async function* (): AsyncGenerator<Uint8Array> {
     yield* contents.chunks(node)
     yield added
   }
   const isLarge = node.size + added.length > largeBytes
   const content = isLarge
-    ? await view.source.store(parts())
-    : contentOf(Buffer.concat([await contents.bytes(node), added]), doing)
+    ? await overlay.source.store(parts())
+    : contentOf(Buffer.concat([await contents.bytes(node), added]), operation)
   await put(opened, path, { ...content, mode: undefined })
 }
 
-async function makeDir(view: Overlay, path: string, mode: number | undefined): Promise<void> {
-  const place = await view.walk(path, { syscall: 'mkdir', last: 'keep' })
-  view.saw(place, 'kind')
-  if (place.node) throw fileError('EEXIST', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
-  await view.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
-  view.makeDir(place, mode)
+async function makeDir(overlay: Overlay, path: string, mode: number | undefined): Promise<void> {
+  const resolved = await overlay.walk(path, { syscall: 'mkdir', last: 'keep' })
+  overlay.saw(resolved, 'kind')
+  if (resolved.node) throw fileError('EEXIST', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
+  await overlay.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
+  overlay.makeDir(resolved, mode)
 }
 
-async function makeDirs(view: Overlay, path: string, mode: number | undefined): Promise<void> {
-  await view.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
-  const named = await view.walk(path, { syscall: 'mkdir', last: 'keep', make: true })
-  const place = named.node?.kind === 'link' ? await view.walk(path, { syscall: 'mkdir', last: 'follow' }) : named
-  if (place.node?.kind === 'dir' || (place === named && !place.node)) return void view.ensure(place, mode)
-  view.saw(place, 'kind')
-  throw fileError(place.node ? 'EEXIST' : 'ENOENT', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
+async function makeDirs(overlay: Overlay, path: string, mode: number | undefined): Promise<void> {
+  await overlay.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
+  const named = await overlay.walk(path, { syscall: 'mkdir', last: 'keep', make: true })
+  const resolved = named.node?.kind === 'link' ? await overlay.walk(path, { syscall: 'mkdir', last: 'follow' }) : named
+  if (resolved.node?.kind === 'dir' || (resolved === named && !resolved.node))
+    return void overlay.ensure(resolved, mode)
+  overlay.saw(resolved, 'kind')
+  throw fileError(resolved.node ? 'EEXIST' : 'ENOENT', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
 }
 
-async function link(view: Overlay, target: string, path: string): Promise<void> {
-  const doing = { syscall: 'symlink', path: target, dest: normalise(path, 'symlink') }
-  checkText(target, doing)
-  checkLength(target, doing)
-  if (target === '') throw fileError('ENOENT', doing)
-  const place = await view.walk(path, { syscall: 'symlink', last: 'keep', doing })
-  view.saw(place, 'kind')
-  if (place.node) throw fileError('EEXIST', doing)
-  await view.admitNames(1, doing)
-  view.putLink(place, target)
+async function link(overlay: Overlay, target: string, path: string): Promise<void> {
+  const operation = { syscall: 'symlink', path: target, dest: normalise(path, 'symlink') }
+  checkText(target, operation)
+  checkLength(target, operation)
+  if (target === '') throw fileError('ENOENT', operation)
+  const resolved = await overlay.walk(path, { syscall: 'symlink', last: 'keep', operation })
+  overlay.saw(resolved, 'kind')
+  if (resolved.node) throw fileError('EEXIST', operation)
+  await overlay.admitNames(1, operation)
+  overlay.putLink(resolved, target)
 }
 
 async function remove(
-  view: Overlay,
+  overlay: Overlay,
   path: string,
   { recursive = false, force = false }: NonNullable<Parameters<Files['rm']>[1]> = {},
 ): Promise<void> {
-  const doing = { syscall: 'rm', path: normalise(path, 'rm') }
-  let place
-  try {
-    place = await view.walk(path, { syscall: 'rm', last: 'keep' })
-  } catch (error) {
-    if (force && isFileError(error) && error.code === 'ENOENT') return
+  const operation = { syscall: 'rm', path: normalise(path, 'rm') }
+  const resolved = await overlay.walk(path, { syscall: 'rm', last: 'keep' }).catch((error: unknown) => {
+    if (force && isFileError(error) && error.code === 'ENOENT') return undefined
     throw error
-  }
-  if (place.path === '/')
-    throw fileError('EBUSY', doing, 'the root of the files cannot be removed; remove what is in it')
-  if (!force) view.saw(place, 'kind')
-  if (!force && !place.node) throw fileError('ENOENT', doing)
+  })
+  if (!resolved) return
+  if (resolved.path === '/')
+    throw fileError('EBUSY', operation, 'the root of the files cannot be removed; remove what is in it')
+  if (!force) overlay.saw(resolved, 'kind')
+  if (!force && !resolved.node) throw fileError('ENOENT', operation)
   if (!recursive) {
-    view.saw(place, 'slot')
-    if (place.node?.kind === 'dir' && (await view.list(place)).length > 0) throw fileError('ENOTEMPTY', doing)
+    overlay.saw(resolved, 'slot')
+    if (resolved.node?.kind === 'dir' && (await overlay.list(resolved)).length > 0)
+      throw fileError('ENOTEMPTY', operation)
   }
-  view.remove(place)
+  overlay.remove(resolved)
 }

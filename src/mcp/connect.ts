@@ -1,18 +1,19 @@
 /**
- * MCP servers of an app, connected on the host: their tools as definitions.
+ * Connects the MCP servers of an app on the host and turns their tools into definitions.
  *
  * - Either all servers are connected or none is left running, and the error names each that failed.
- * - A tool is called as its server names it; where that cannot be a name here, other characters become "_".
- * - What a server hints is believed unless the caller says otherwise: read-only may run ahead and again, idempotent
- *   may run again after a crash. What it does not hint has a side effect.
- * - A server takes no built-in tool's place by naming one of its own like it: only the app can say that (`replaces`).
- * - What a server says of its tools is bounded: how many there are, and their schemas (JS1, JS2).
+ * - A tool has the name that its server gives it, with "_" for characters that a name here cannot have.
+ * - Hints of a server are believed unless the app overrides them: a read-only tool may run ahead and again, an
+ *   idempotent one again after a crash. Without a hint a tool has a side effect.
+ * - A server cannot replace a built-in tool by its name alone: only the app can allow that (`replaces`).
+ * - The number of tools and their schemas are bounded (JS1, JS2: json-schema.ts).
  */
 import { z } from 'zod'
 import type { Tool } from '@modelcontextprotocol/client'
 import type { ToolDefinition } from '../agent/define.js'
 import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError, isSkeinError, toFailure } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { builtins } from '../tools/own/thread-files.js'
@@ -93,7 +94,7 @@ export async function connectMcp(
     )
     signal?.throwIfAborted()
     const failed = listed.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-    if (failed.length > 0) throw allOf(failed)
+    if (failed.length > 0) throw combine(failed)
     const tools = listed.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
     checkClashes(tools)
     return { tools: tools.map(({ tool }) => tool), close }
@@ -119,8 +120,8 @@ function checkDefinitions(definitions: readonly McpDefinition[]): void {
   }
 }
 
-/** The one failure, or one that lists them all. */
-function allOf(failed: readonly unknown[]): unknown {
+/** The only failure, or one that lists them all. */
+function combine(failed: readonly unknown[]): unknown {
   const [first] = failed
   if (failed.length === 1) return first
   const code = isSkeinError(first) ? first.code : 'APP_NOT_LOADED'
@@ -151,7 +152,7 @@ function checkClashes(listed: readonly Listed[]): void {
   }
 }
 
-/** Far more than a model can be offered. */
+/** Far more than can be offered to a model. */
 const mostTools = 1_000
 
 async function toolsOf(
@@ -159,21 +160,22 @@ async function toolsOf(
   server: McpServer,
   listed: readonly Tool[],
 ): Promise<readonly Listed[]> {
-  const { tools: wanted, byName = {}, replaces = [] } = definition.options ?? {}
+  const { tools: selected, byName = {}, replaces = [] } = definition.options ?? {}
   const title = `the MCP server ${JSON.stringify(definition.name)}`
   if (listed.length > mostTools)
     throw new SkeinError('APP_NOT_LOADED', `${title} lists ${listed.length} tools, and ${mostTools} are the most`)
   checkNames(
-    [...(wanted ?? []), ...Object.keys(byName), ...replaces],
+    [...(selected ?? []), ...Object.keys(byName), ...replaces],
     listed.map(({ name }) => name),
     title,
   )
-  // Those that only run as tasks cannot be called and waited for.
-  const taken = listed.filter(
-    ({ name, execution }) => (wanted === undefined || wanted.includes(name)) && execution?.taskSupport !== 'required',
+  // Tools that only run as tasks cannot be called directly.
+  const usable = listed.filter(
+    ({ name, execution }) =>
+      (selected === undefined || selected.includes(name)) && execution?.taskSupport !== 'required',
   )
-  if (taken.some(({ inputSchema }) => hasPattern(inputSchema))) await loadPatterns()
-  const tools = taken.map((tool) => ({ own: tool.name, tool: define(definition, server, tool) }))
+  if (usable.some(({ inputSchema }) => hasPattern(inputSchema))) await loadPatterns()
+  const tools = usable.map((tool) => ({ own: tool.name, tool: define(definition, server, tool) }))
   const shadows = tools
     .filter(({ own, tool }) => isBuiltin(tool.name) && !replaces.includes(own))
     .map(({ tool }) => JSON.stringify(tool.name))
@@ -196,13 +198,13 @@ function shadowed(title: string, shadows: readonly string[]): SkeinError {
 }
 
 function define(
-  { name: serverName, options: given = {} }: McpDefinition,
+  { name: serverName, options: mcpOptions = {} }: McpDefinition,
   server: McpServer,
   tool: Tool,
 ): ToolDefinition {
-  const { prefix = '', tools: _tools, replaces: _replaces, ...overrides } = given
-  const said = resolveOptions(hinted(tool), overrides, tool.name)
-  const called = { name: tool.name, repeatable: said.sideEffect === false || said.idempotent === true }
+  const { prefix = '', tools: _tools, replaces: _replaces, ...overrides } = mcpOptions
+  const settings = resolveOptions(hintsOf(tool), overrides, tool.name)
+  const called = { name: tool.name, repeatable: settings.sideEffect === false || settings.idempotent === true }
   return {
     kind: 'tool',
     name: nameOf(prefix + tool.name),
@@ -211,7 +213,7 @@ function define(
     execute: async (state, args) =>
       toReturn(tool.name, await server.call(called, { args: isObject(args) ? args : {}, state })),
     toModelOutput: spoken,
-    ...said,
+    ...settings,
     where: 'host',
   }
 }
@@ -234,7 +236,10 @@ function nameOf(name: string): string {
   return /^[a-zA-Z]/.test(plain) ? plain : `t_${plain}`.slice(0, 64)
 }
 
-function hinted({ annotations = {} }: Tool): Overrides {
+function hintsOf({ annotations = {} }: Tool): Overrides {
   const { readOnlyHint, idempotentHint } = annotations
-  return { ...(readOnlyHint === true && { sideEffect: false }), ...(idempotentHint === true && { idempotent: true }) }
+  return defined({
+    sideEffect: readOnlyHint === true ? false : undefined,
+    idempotent: idempotentHint === true || undefined,
+  })
 }

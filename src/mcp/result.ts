@@ -1,8 +1,8 @@
 /**
- * From what an MCP server answers to what a tool's body returns.
+ * Turns the result of an MCP server into what a tool's body returns.
  *
- * - Structured content is the value; without it the texts are, joined. Content that is more than text is kept item by
- *   item, bytes included and counted.
+ * - The value is the structured content, else the joined texts. Content that is not only text is kept item by item,
+ *   with its bytes and their number.
  * - `isError` is an error result, whatever else is in it.
  */
 import type { CallToolResult } from '@modelcontextprotocol/client'
@@ -13,8 +13,9 @@ type Item = CallToolResult['content'][number]
 
 export function toReturn(tool: string, { content = [], structuredContent, isError }: CallToolResult): unknown {
   if (isError === true) {
-    const said = content.length > 0 ? spoken(content) : structuredContent === undefined ? '' : spoken(structuredContent)
-    return { status: 'error', error: said === '' ? `${tool} reported an error without saying which` : said }
+    const source = content.length > 0 ? content : structuredContent
+    const error = source === undefined ? '' : spoken(source)
+    return { status: 'error', error: error === '' ? `${tool} reported an error without saying which` : error }
   }
   return { status: 'success', result: valueOf(content, structuredContent) }
 }

@@ -1,8 +1,8 @@
 /**
- * A server as its tools see it: calls go over one session, and a session that is lost is opened anew.
+ * An MCP server as its tools see it: calls go over one session, and a lost session is opened again.
  *
- * - A lost connection costs the calls under way one error result each; the next call connects again.
- * - No call is sent twice, unless the server said that it does not know the session: then it was not heard.
+ * - A lost connection costs each pending call one error result; the next call connects again.
+ * - No call is sent twice, unless the server rejected it because it does not know the session.
  * - After `close` nothing is started, and no process is left.
  */
 import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client'
@@ -16,23 +16,23 @@ import type { McpSession } from './session.js'
 
 export interface McpServer {
   tools(signal?: AbortSignal): Promise<readonly Tool[]>
-  call(tool: McpCall, sent: Sent): Promise<CallToolResult>
+  call(tool: McpCall, request: McpRequest): Promise<CallToolResult>
   close(): Promise<void>
 }
 
-interface Sent {
+interface McpRequest {
   readonly args: Readonly<Record<string, unknown>>
   readonly state: Pick<ToolState, 'signal' | 'progress'>
 }
 
 export interface McpCall {
-  /** As the server calls it. */
+  /** The name that the server uses. */
   readonly name: string
-  /** Calling it once more does no harm. */
+  /** Calling it again does no harm. */
   readonly repeatable: boolean
 }
 
-/** Longest that a timer takes: calls are ended by Skein, not by the transport. */
+/** The longest time of a timer: Skein ends calls, not the transport. */
 const noTimeout = 2 ** 31 - 1
 
 interface Limits {
@@ -75,17 +75,17 @@ export function createMcpServer(definition: McpDefinition, limits: Limits): McpS
   }
 }
 
-/** One session at a time for new calls, and those before it until their last call is answered. */
+/** One session for new calls, and earlier ones until their last call is answered. */
 function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits) {
   const life = new AbortController()
-  /** Sessions that are open, with the calls under way. */
+  /** Open sessions with the number of their pending calls. */
   const open = new Map<McpSession, number>()
-  const left = new Set<McpSession>()
+  const abandoned = new Set<McpSession>()
   let current: Promise<McpSession> | undefined
   let live: McpSession | undefined
 
   const endIfIdle = (used: McpSession): void => {
-    if (left.has(used) && open.get(used) === 0) void used.end()
+    if (abandoned.has(used) && open.get(used) === 0) void used.end()
   }
   /** The next call opens another. */
   const leave = (lost: McpSession): void => {
@@ -93,7 +93,7 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
       live = undefined
       current = undefined
     }
-    left.add(lost)
+    abandoned.add(lost)
     endIfIdle(lost)
   }
   const watch = (begun: McpSession): void => {
@@ -102,7 +102,7 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
     void begun.ended.then(() => {
       leave(begun)
       open.delete(begun)
-      left.delete(begun)
+      abandoned.delete(begun)
     })
   }
   return {
@@ -139,7 +139,7 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
 }
 
 function unreachable(name: string, thrown: unknown): SkeinError {
-  // A model reads this: neither the command line nor what the server wrote is for it.
+  // A model reads this: it gets neither the command line nor the output of the server.
   const reason = isSkeinError(thrown) ? thrown.data?.['reason'] : undefined
   return new SkeinError(
     'TOOL_FAILED',
@@ -153,8 +153,8 @@ function lostWith(
   { definition, tool, used }: { definition: McpDefinition; tool: McpCall; used: McpSession },
 ): SkeinError {
   const known = reasonOf(thrown)
-  const complaint = used.complaint()
-  const reason = complaint === undefined || known.includes(complaint) ? known : `${known}; ${complaint}`
+  const lastError = used.lastError()
+  const reason = lastError === undefined || known.includes(lastError) ? known : `${known}; ${lastError}`
   const doubt = tool.repeatable
     ? 'Call it again.'
     : 'Whether it took effect is not known: look before you call it again.'

@@ -1,11 +1,11 @@
 /**
  * One session with an MCP server: the process or endpoint, connected, with its tools listed.
  *
- * - What a server writes to its standard error stays here; its end is told when the server does not come up.
- * - `end` never rejects, and a process has gone when it resolves.
- * - A request over HTTP whose stream breaks off is an error; without that its caller would wait for ever.
- * - What a server says its results look like is checked as its args are: in bounds (JS1, JS2), never by an engine
- *   of the protocol's.
+ * - The standard error of a server is kept here; its end is part of the error if the server does not start.
+ * - `end` never rejects, and the process has ended when it resolves.
+ * - A request over HTTP whose stream breaks off is an error; otherwise its caller would wait for ever.
+ * - Results are checked against the server's schema like args, within bounds (JS1, JS2), not by the validator of the
+ *   MCP client.
  */
 import { createRequire } from 'node:module'
 import { Client, StreamableHTTPClientTransport, UnsupportedProtocolVersionError } from '@modelcontextprotocol/client'
@@ -21,10 +21,10 @@ import type { McpDefinition, McpProcess } from '../tools/foreign/server.js'
 export interface McpSession {
   readonly client: Client
   readonly tools: readonly Tool[]
-  /** Resolves when the connection is gone, whoever ended it. */
+  /** Resolves when the connection has ended, whoever ended it. */
   readonly ended: Promise<void>
-  /** What the connection last complained of. */
-  complaint(): string | undefined
+  /** The last error of the connection. */
+  lastError(): string | undefined
   stderr(): string
   end(): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface SessionOptions {
 
 type Transport = StdioClientTransport | Endpoint
 
-/** A process is asked, then told, then killed, two seconds apart (by its transport). */
+/** The transport closes the streams, sends SIGTERM and then SIGKILL, two seconds apart. */
 const endMs = 6000
 
 export async function openSession(
@@ -47,16 +47,15 @@ export async function openSession(
 ): Promise<McpSession> {
   const transport = transportOf(server)
   const stderr = tailOf(transport)
-  // An endpoint can be asked which protocol it speaks; a process would be started twice for that, so it is asked only
-  // when it refuses the common one.
+  // Negotiation would start a process twice, so a process is asked only if it refuses the common protocol.
   const client = new Client(clientInfo(), {
     jsonSchemaValidator: results,
     ...(protocol === 'asked' && { versionNegotiation: { mode: 'auto' } }),
   })
-  let complaint: string | undefined
+  let lastError: string | undefined
   const ended = new Promise<void>((resolve) => {
     const onerror = ({ message }: Error): void => {
-      complaint = message
+      lastError = message
     }
     Object.assign(client, { onclose: resolve, onerror })
   })
@@ -65,7 +64,7 @@ export async function openSession(
   try {
     await client.connect(transport, { timeout, signal })
     const { tools } = await client.listTools(undefined, { timeout, signal })
-    return { client, tools, ended, complaint: () => complaint, stderr, end }
+    return { client, tools, ended, lastError: () => lastError, stderr, end }
   } catch (thrown) {
     await end()
     signal.throwIfAborted()
@@ -101,7 +100,7 @@ function transportOf(server: McpDefinition): Transport {
   })
 }
 
-/** The transport starts processes as the host's user alone. */
+/** The transport cannot start a process as another user, so `setpriv` does. */
 function commandLineOf({ command, args = [], uid, gid }: McpProcess): readonly string[] {
   if (uid === undefined && gid === undefined) return [command, ...args]
   const user = [...(uid === undefined ? [] : [`--reuid=${uid}`]), ...(gid === undefined ? [] : [`--regid=${gid}`])]
@@ -111,8 +110,8 @@ function commandLineOf({ command, args = [], uid, gid }: McpProcess): readonly s
 type Send = Parameters<StreamableHTTPClientTransport['send']>
 
 /**
- * The protocol hears of a request that could not be sent, and of nothing after that. So sending is not over
- * before its answer is.
+ * The client only handles errors of sending, not of the stream of the answer. So `send` of a request stays pending
+ * until its stream has ended.
  */
 class Endpoint extends StreamableHTTPClientTransport {
   override send(message: Send[0], options?: Send[1]): Promise<void> {
@@ -120,7 +119,7 @@ class Endpoint extends StreamableHTTPClientTransport {
     return new Promise((_resolve, reject) => {
       const onRequestStreamEnd = (): void => {
         options?.onRequestStreamEnd?.()
-        // A stream ends after its answer too, which then is on its way already.
+        // The stream also ends after an answer, which is then being handled.
         setImmediate(() => reject(new Error('the answer broke off')))
       }
       super.send(message, { ...options, onRequestStreamEnd }).catch(reject)
@@ -179,10 +178,10 @@ function notLoaded(server: McpDefinition, reason: string, stderr: string): Skein
     'command' in server
       ? `(${[server.command, ...(server.args ?? [])].join(' ')}${server.cwd === undefined ? '' : `, in ${server.cwd}`})`
       : `at ${String(server.url)}`
-  const said = stderr === '' ? '' : `\nIt wrote:\n${stderr}`
+  const output = stderr === '' ? '' : `\nIt wrote:\n${stderr}`
   return new SkeinError(
     'APP_NOT_LOADED',
-    `the MCP server ${JSON.stringify(server.name)} ${where} could not be connected: ${reason}${said}`,
+    `the MCP server ${JSON.stringify(server.name)} ${where} could not be connected: ${reason}${output}`,
     {
       data: { server: server.name, reason, stderr },
     },

@@ -1,8 +1,8 @@
 /**
  * How long a call may take before the pool ends it, whatever its body does.
  *
- * - A tool's own `timeoutMs` counts, else what the app allows (`limits.maxToolMs`). A model may ask a command for
- *   less or more, up to that.
+ * - The limit is the tool's own `timeoutMs`, else that of the app (`limits.maxToolMs`). For a command the model may
+ *   choose the limit, up to that of the app.
  */
 import type { ToolDefinition } from '../agent/define.js'
 import { failure } from '../core/failure.js'
@@ -29,14 +29,17 @@ export function callLimit(
     : { ms, late: failure('TOOL_TIMED_OUT', `${tool?.name ?? 'it'} did not finish within ${ms} ms`) }
 }
 
-/** It ends by itself in time, unless it computes; then nothing of it was kept. */
-function commandLimit(args: Json, most: number): CallLimit {
+/** A command ends by itself in time, unless it blocks the event loop; then nothing of it is kept. */
+function commandLimit(args: Json, maxMs: number): CallLimit {
   const opts = isObject(args) && isObject(args['opts']) ? args['opts'] : {}
-  const asked = typeof opts['timeoutMs'] === 'number' ? opts['timeoutMs'] : commandTimeoutMs
-  const allowed = Math.min(asked, most)
-  const more = asked > most ? 'that is all that the app allows' : 'do less at once, or give opts.timeoutMs'
+  const requestedMs = typeof opts['timeoutMs'] === 'number' ? opts['timeoutMs'] : commandTimeoutMs
+  const allowedMs = Math.min(requestedMs, maxMs)
+  const advice = requestedMs > maxMs ? 'that is all that the app allows' : 'do less at once, or give opts.timeoutMs'
   return {
-    ms: asked > most ? most : allowed + commandLateMs,
-    late: failure('PROCESS_TIMEOUT', `the command did not end within ${allowed} ms; nothing of it was kept: ${more}`),
+    ms: requestedMs > maxMs ? maxMs : allowedMs + commandLateMs,
+    late: failure(
+      'PROCESS_TIMEOUT',
+      `the command did not end within ${allowedMs} ms; nothing of it was kept: ${advice}`,
+    ),
   }
 }

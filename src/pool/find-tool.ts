@@ -1,10 +1,9 @@
 /**
- * Where a tool is looked for by name: among the app's, then among Skein's own, which are loaded when one is first
- * asked for.
+ * Finds a tool by name: among the app's tools, then among Skein's own, which are loaded with the first that is used.
  */
 import type { ToolDefinition } from '../agent/define.js'
 
-/** A promise only where something has to be loaded first. */
+/** Returns a promise only if something has to be loaded first. */
 export type FindTool = (name: string) => ToolDefinition | undefined | Promise<ToolDefinition | undefined>
 
 export function createFindTool(tools: ReadonlyMap<string, ToolDefinition>): FindTool {

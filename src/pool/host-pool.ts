@@ -1,7 +1,7 @@
 /**
- * A pool on the host's own thread: for tools that close over live objects of the process.
+ * A pool on the host's own thread, for tools that close over live objects of the process.
  *
- * - A body that loops holds up the whole process: only threads can help against that (workers.ts).
+ * - A body that blocks the event loop blocks the host: only worker processes help against that (processes/pool.ts).
  */
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
@@ -14,15 +14,15 @@ interface InvokeModule {
   readonly invoke: (
     tool: ToolDefinition,
     job: ToolJob,
-    means: { readonly find: FindTool; readonly clock: Clock; readonly limits: 'here' },
+    services: { readonly find: FindTool; readonly clock: Clock; readonly limits: 'here' },
   ) => Promise<Returned>
 }
 
 export async function createHostPool(find: FindTool, clock: Clock): Promise<Pool> {
   const { invoke } = (await importWorker('body/invoke')) as InvokeModule
-  const means = { find, clock, limits: 'here' } as const
+  const services = { find, clock, limits: 'here' } as const
   const runFound = (tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> =>
-    tool ? invoke(tool, job, means) : gone(job.tool)
+    tool ? invoke(tool, job, services) : unknownTool(job.tool)
   return {
     run(job) {
       const tool = find(job.tool)
@@ -32,7 +32,7 @@ export async function createHostPool(find: FindTool, clock: Clock): Promise<Pool
   }
 }
 
-async function gone(tool: string): Promise<Returned> {
+async function unknownTool(tool: string): Promise<Returned> {
   return {
     outcome: {
       ok: false,

@@ -1,6 +1,6 @@
 /**
- * Where each tool of an app runs: in worker processes, which import the app by its URL, or on the host for those that
- * say so and for apps that exist only in this process.
+ * Decides where each tool of an app runs: in worker processes, which import the app by its URL, or on the host if the
+ * tool says so (`where: 'host'`) or the app exists only in this process.
  */
 import type { App } from '../agent/app.js'
 import { effectOf } from '../agent/effect.js'
@@ -17,6 +17,8 @@ export interface PoolOptions {
   readonly memoryMb: number
   readonly maxToolMs?: number | undefined
   readonly env?: WorkerEnv | undefined
+  /** How long the app may take to load in a worker. */
+  readonly loadMs?: number | undefined
 }
 
 export async function createPool(

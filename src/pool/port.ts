@@ -1,8 +1,8 @@
 /**
- * The pool port: where tool bodies run. Given a call, it gives what came of it; it never rejects.
+ * The pool port: where tool bodies run. `run` resolves with the result of a call and never rejects.
  *
- * - A body sees its thread only through the job's desk: one snapshot, given when the call may see it.
- * - What a body says while it runs is heard in order, and all of it before its return.
+ * - A body sees its thread only through one snapshot, which opens when the call may see it.
+ * - Output of a body arrives in order, and all of it before its result.
  */
 import type { Cancel } from '../core/async/cancel.js'
 import type { Changes, Reads } from '../core/records/change.js'
@@ -17,7 +17,7 @@ import type { FileSource } from '../files/port.js'
 export type BodyPart =
   | { readonly part: 'execute' }
   | { readonly part: 'probe' }
-  /** `onResponseReceived`, with what the person answered. */
+  /** `onResponseReceived`, with the answer of the person. */
   | { readonly part: 'respond'; readonly answer: Json }
 
 export interface ValueAt {
@@ -33,25 +33,25 @@ export interface Entries {
 
 /** The state of the thread as a call may see it. */
 export interface Snapshot {
-  /** Bytes that it gives belong to whoever asked: they are moved into worker threads. */
+  /** Bytes that it returns belong to the caller, who may send them to a worker. */
   readonly files: FileSource
-  /** Values by key (src/core/change.ts). */
+  /** Values by key (src/core/records/change.ts). */
   value(key: string): Promise<ValueAt>
-  /** The key-value store: entries whose keys begin so, and the version of the whole. */
+  /** Entries of the key-value store with this prefix, and the version of the whole store. */
   entries(prefix: string): Promise<Entries>
 }
 
 export interface SnapshotAccess {
   /**
-   * The snapshot, when the call may see it: at once, or when the calls before it have been settled. A call that waits
-   * here holds no place that others need.
+   * The snapshot, when the call may see it: at once, or when the calls before it are settled. A call that waits here
+   * takes no place in the pool.
    */
   open(): Promise<Snapshot>
   /**
-   * Contexts that the body reads without waiting: those of a tool with `contextSchema` (`context/<tool>`) and
-   * `sharedSchema` (`shared`).
+   * Contexts that the body reads synchronously: that of a tool with `contextSchema` (`context/<tool>`), and `shared`
+   * of one with `sharedSchema`.
    */
-  readonly given?: Readonly<Record<string, ValueAt>>
+  readonly contexts?: Readonly<Record<string, ValueAt>>
 }
 
 export type ToolOutput =
@@ -63,29 +63,29 @@ export interface ToolJob {
   readonly tool: string
   readonly args: Json
   readonly threadId: string
-  /** Its thread answers another one. */
+  /** The thread has a parent, to which it reports. */
   readonly hasParent?: boolean
-  /** Who has equal parts of the pool: its tree, then what holds trees together. Default: one part for all. */
+  /** Who shares the pool in equal parts: the tree, then the group of trees. Default: one part for all. */
   readonly shares?: readonly string[]
   readonly idempotencyKey: string
   readonly cancel: Cancel
   readonly run: BodyPart
-  /** Values of the variables that the tool and those in its `uses` declare; a body is shown its own alone. */
+  /** Variables that the tool and those in its `uses` declare; each body sees only its own. */
   readonly env: Readonly<Record<string, string>>
-  /** Of these, the values that nobody else may see; also what they replaced. */
+  /** The secret values among them, and the ones that they replaced. */
   readonly secrets: readonly string[]
-  readonly desk: SnapshotAccess
-  /** A body that runs again, because its thread died of another call, says it again. */
-  said(what: ToolOutput): void
+  readonly snapshot: SnapshotAccess
+  /** A body that runs again, because another call ended its worker, emits its output again. */
+  emit(output: ToolOutput): void
 }
 
-/** A content whose bytes the body gave: stored before the record that names it. */
+/** A content that the body wrote: stored before the record that refers to it. */
 export interface NewContent {
   readonly hash: string
   readonly bytes: Uint8Array
 }
 
-/** What a model is shown, as the body gave it. */
+/** An image or a document for the model. */
 export interface ShownBytes {
   readonly mediaType: string
   readonly bytes: Uint8Array
@@ -93,31 +93,31 @@ export interface ShownBytes {
 
 export interface Returned {
   readonly outcome: Outcome
-  /** What the model reads of the outcome, where the tool says (`toModelOutput`). */
+  /** What the model reads instead of the outcome (`toModelOutput`). */
   readonly text?: string
-  /** Images and documents that the model is shown with it. */
+  /** Shown to the model together with the text. */
   readonly media?: readonly ShownBytes[]
-  /** Also of a call that failed: on another state it might have gone well. */
+  /** Also of a failed call: on another state it might have succeeded. */
   readonly reads?: Reads
   readonly changes?: Changes
   readonly contents?: readonly NewContent[]
   readonly queued?: readonly { readonly tool: string; readonly args: Json }[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
-  /** Files that go with the turn's answer. */
+  /** Files that are attached to the turn's answer. */
   readonly attached?: readonly string[]
-  /** For the parent of the thread. */
+  /** Messages to the parent of the thread. */
   readonly told?: readonly Saying[]
   /** All events of a generator, in order. */
   readonly preliminaries?: readonly Json[]
-  /** What it threw, where it did: not to be recorded. */
+  /** What the body threw, for diagnosis. Not recorded. */
   readonly thrown?: Thrown
-  /** `onToolCalled` gave null: a person must answer. */
+  /** `onToolCalled` returned null: a person must answer. */
   readonly held?: true
 }
 
 export interface Pool {
   run(job: ToolJob): Promise<Returned>
-  /** Starts a worker, and says why the app does not load there, if it does not. */
+  /** Starts a worker and resolves when the app is loaded there, with the failure if it could not be. */
   loads?(): Promise<Failure | undefined>
   close(): Promise<void>
 }

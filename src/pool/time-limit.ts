@@ -1,39 +1,38 @@
 /**
- * The time that a call may take. It runs while the call has a thread, and stands still while the call waits for others:
- * nobody is late because a sibling was slow.
+ * The time limit of a call. It is paused while the call waits for other calls, so that none is late because a sibling
+ * was slow.
  */
 import type { Clock } from '../core/clock.js'
 
 export interface TimeLimit {
   pause(): void
   resume(): void
-  /** For good. */
   stop(): void
 }
 
-/** It begins to run at once. */
-export function createTimeLimit(clock: Clock, limitMs: number, late: () => void): TimeLimit {
-  let leftMs = limitMs
-  let since: number | undefined
+/** Starts at once. */
+export function createTimeLimit(clock: Clock, limitMs: number, onTimeout: () => void): TimeLimit {
+  let remainingMs = limitMs
+  let runningSince: number | undefined
   let cancel: (() => void) | undefined
-  let over = false
+  let stopped = false
   const pause = (): void => {
-    if (since === undefined) return
-    leftMs -= clock.now() - since
-    since = undefined
+    if (runningSince === undefined) return
+    remainingMs -= clock.now() - runningSince
+    runningSince = undefined
     cancel?.()
   }
   const resume = (): void => {
-    if (over || since !== undefined) return
-    since = clock.now()
-    cancel = clock.wakeAt(since + Math.max(leftMs, 0), late)
+    if (stopped || runningSince !== undefined) return
+    runningSince = clock.now()
+    cancel = clock.wakeAt(runningSince + Math.max(remainingMs, 0), onTimeout)
   }
   resume()
   return {
     pause,
     resume,
     stop() {
-      over = true
+      stopped = true
       cancel?.()
     },
   }

@@ -1,6 +1,6 @@
 /**
  * With SKEIN_DEBUG=1 the operator is warned with what a body threw, and where. The thread has the same in its log
- * (workers/body/worksheet.ts).
+ * (workers/body/call-recorder.ts).
  *
  * - Every attempt is reported, also one that a retry mended, without the secrets of the thread.
  */

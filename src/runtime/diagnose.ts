@@ -216,12 +216,12 @@ const probe: ToolJob = {
   run: { part: 'execute' },
   env: {},
   secrets: [],
-  desk: {
+  snapshot: {
     open: async () => ({
       files: createTreeSource({ tree: emptyTree, at: 0, quotaBytes: 0, blobs: noBlobs }),
       value: async () => ({ version: 0 }),
       entries: async () => ({ version: 0, entries: [] }),
     }),
   },
-  said: () => undefined,
+  emit: () => undefined,
 }

@@ -1,10 +1,10 @@
 /**
- * A tool's args: from what a model sent to what the body may trust (T1). Parse, validate, repair once, validate.
+ * Turns what a model sent into args that a body can trust (T1): parse, validate, repair once, validate.
  *
- * - A repair changes the form of a value, never invents one: a missing field stays missing.
- * - Repairs are tried only where validation failed, so what was valid is never touched.
- * - The work is linear in what was sent, and what was sent is bounded before it is looked at: its text, its depth and
- *   how many values it has. What is said of mistakes is bounded too, however many there are.
+ * - A repair changes the form of a value and never invents one: a missing field stays missing.
+ * - Repairs are tried only where validation failed, so that valid values are never touched.
+ * - The work is linear in the input, whose text, depth and number of values are checked first. The list of mistakes is
+ *   bounded, too.
  */
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
@@ -18,12 +18,12 @@ export type CheckedArgs =
   | { readonly ok: true; readonly args: Json }
   | { readonly ok: false; readonly failure: Failure; readonly sent: Json }
 
-/** Of args as JSON text. A content to write may have 200,000 bytes, each of which may take six characters. */
+/** The length of args as JSON text. A content to write may have 200,000 bytes, each up to six characters. */
 const mostChars = 2_000_000
-/** Numbers, texts, lists, objects and so on, altogether. */
+/** The number of values in args, nested ones included. */
 const mostValues = 50_000
 const deepest = 200
-/** Of what is said to the model, and kept. */
+/** The length of the message to the model. */
 const mostFields = 20
 const longestWords = 300
 
@@ -46,7 +46,7 @@ export function checkArgs(tool: string, schema: Schema, sent: unknown): CheckedA
   const inside = openEnvelope(schema, parsed.value)
   if (inside) {
     const checked = checkArgs(tool, schema, inside.inside)
-    // A field of that name may be one of its own.
+    // The schema may have a field of that name itself.
     return checked.ok || issuesOf(schema, parsed.value).length > 0 ? checked : { ok: true, args: toJson(parsed.value) }
   }
   const issues = issuesOf(schema, parsed.value)
@@ -71,7 +71,7 @@ function invalid(tool: string, issues: readonly Issue[]): Failure {
   })
 }
 
-/** AR3. What is kept of them says how they began. */
+/** Args that are too large are recorded by their beginning. */
 function tooLarge(tool: string, why: string, sent: unknown): CheckedArgs {
   const began = typeof sent === 'string' ? cut(sent) : `[args that are too large: ${why}]`
   return {
@@ -88,10 +88,10 @@ function cut(words: string): string {
   return words.length > longestWords ? `${words.slice(0, longestWords)}… [${words.length} characters]` : words
 }
 
-/** What of the value is more than may be; looks no further than it must, and does not recurse. */
+/** Which limit a value exceeds; stops at the first, and does not recurse. */
 function excessOf(value: unknown): string | undefined {
   let level: readonly unknown[] = [value]
-  // What a body of ours sends may be the same object in many places, or go round in a circle; JSON does not.
+  // Unlike JSON, args from a body may contain the same object several times, or cycles.
   const seen = new Set<unknown>()
   let values = 0
   let chars = 0
@@ -114,7 +114,7 @@ function excessOf(value: unknown): string | undefined {
   return undefined
 }
 
-/** What was sent, as the model will read it of itself: JSON that came as text is what it says. */
+/** The args for the transcript: JSON that came as text is parsed. */
 export function sentArgs(sent: unknown): Json {
   const parsed = parse(sent)
   return toJson(parsed.ok ? parsed.value : sent)
@@ -134,7 +134,7 @@ function parse(sent: unknown): Parsed {
 
 type Issue = SchemaIssue
 
-/** What is wrong with the value. A check of the app's own may throw: then that is what is wrong. */
+/** The issues of a value. If a check of the app throws, that is the issue. */
 function issuesOf(schema: Schema, value: unknown): readonly Issue[] {
   try {
     return validate(schema, value).error?.issues ?? []
@@ -150,10 +150,10 @@ function issuesOf(schema: Schema, value: unknown): readonly Issue[] {
   }
 }
 
-/** One pass over what validation complained of; an envelope or a stringified whole is opened first. */
+/** One pass over the issues; an envelope, or args as one text, are opened first. */
 function repair(schema: Schema, value: unknown): { readonly value: unknown } | { readonly excess: string } {
   const whole = unwrap(value)
-  // What a text held counts too.
+  // The limits hold for the content of a text, too.
   const inside = whole === value ? undefined : excessOf(whole)
   if (inside !== undefined) return { excess: inside }
   const mended = replace(whole, complaintsOf(issuesOf(schema, whole)))
@@ -168,7 +168,8 @@ function unwrap(value: unknown): unknown {
   const [only] = keys
   if (keys.length !== 1 || (only !== 'input' && only !== 'args')) return value
   const inner = value[only]
-  return typeof inner === 'string' ? decoded(inner) : isObject(inner) ? inner : value
+  if (typeof inner === 'string') return decoded(inner)
+  return isObject(inner) ? inner : value
 }
 
 function decoded(text: string): unknown {
@@ -191,7 +192,7 @@ function mend(found: unknown, issue: Issue): unknown {
   return found
 }
 
-/** What is wrong with a value, and with what is inside of it. */
+/** The issues of a value and of what is inside it. */
 interface Complaints {
   readonly own: Issue[]
   readonly below: Map<PropertyKey, Complaints>
@@ -211,7 +212,7 @@ function complaintsOf(issues: readonly Issue[]): Complaints {
   return whole
 }
 
-/** Copies each list and object that it changes once, however many complaints there are of it. */
+/** Copies each changed list and object once, however many issues it has. */
 function replace(value: unknown, { own, below }: Complaints): unknown {
   const mended = own.reduce(mend, value)
   if (below.size === 0) return mended

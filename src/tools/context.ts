@@ -18,11 +18,11 @@ export type Merged = { readonly value: Json } | { readonly wrong: string }
 export interface Merge {
   readonly before: Json | undefined
   readonly part: object
-  /** Others may give what is missing; until then it is an error to read it. */
+  /** Required fields may be missing: others may set them later, and reading them is an error until then. */
   readonly incomplete?: boolean
 }
 
-/** What was there with these fields changed; one that is undefined is removed. */
+/** The value before with these fields changed; a field that is undefined is removed. */
 export function mergeContext(schema: Schema, { before, part, incomplete = false }: Merge): Merged {
   const whole = { ...(isObject(before) ? before : {}), ...fieldsOf(part) }
   const { success, data, error } = parse(schema, whole)
@@ -45,15 +45,15 @@ function fieldsOf(part: object): { readonly [key: string]: Json | undefined } {
 
 type Shared = Pick<ToolDefinition, 'name' | 'sharedSchema'>
 
-/** What two tools say differently, each difference once. */
+/** Fields that two tools describe differently, each difference once. */
 export function sharedConflicts(tools: Iterable<Shared>): readonly string[] {
-  const known = new Map<string, { readonly tool: string; readonly said: string }>()
+  const known = new Map<string, { readonly tool: string; readonly form: string }>()
   const conflicts: string[] = []
   for (const { name, sharedSchema } of tools) {
-    for (const [field, said] of sharedSchema ? fieldsOfSchema(sharedSchema) : []) {
+    for (const [field, form] of sharedSchema ? fieldsOfSchema(sharedSchema) : []) {
       const first = known.get(field)
-      if (!first) known.set(field, { tool: name, said })
-      else if (first.said !== said) conflicts.push(`the tools ${first.tool} and ${name} ${disagree(field)}`)
+      if (!first) known.set(field, { tool: name, form })
+      else if (first.form !== form) conflicts.push(`the tools ${first.tool} and ${name} ${disagree(field)}`)
     }
   }
   return conflicts
@@ -63,12 +63,12 @@ function disagree(field: string): string {
   return `share the field ${JSON.stringify(field)} and say differently what it is; give both the same sharedSchema`
 }
 
-/** Each field with what is said of its values; nothing of a schema that JSON Schema cannot say. */
+/** Each field with the form of its values as canonical JSON Schema; none if JSON Schema cannot express it. */
 function fieldsOfSchema(schema: Schema): readonly (readonly [string, string])[] {
-  const told: unknown = z.toJSONSchema(coreOf(schema), { io: 'output', unrepresentable: 'any' })
-  const properties = isObject(told) && isObject(told['properties']) ? told['properties'] : {}
-  return Object.entries(properties).map(([field, said]) => {
-    const { description: _, default: __, title: ___, ...form } = isObject(said) ? said : {}
+  const jsonSchema: unknown = z.toJSONSchema(coreOf(schema), { io: 'output', unrepresentable: 'any' })
+  const properties = isObject(jsonSchema) && isObject(jsonSchema['properties']) ? jsonSchema['properties'] : {}
+  return Object.entries(properties).map(([field, schemaOfField]) => {
+    const { description: _, default: __, title: ___, ...form } = isObject(schemaOfField) ? schemaOfField : {}
     return [field, canonical(toJson(form))] as const
   })
 }

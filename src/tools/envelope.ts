@@ -1,9 +1,8 @@
 /**
- * Args that are one of several (a union), or of a form that has no plain object at its top: providers take only
- * `type: object` there and refuse the whole request else. Models are told `{ input: … }`, and what is inside of it is
- * what the tool gets.
+ * An envelope for args that are not a plain object at the top, such as a union: providers accept only `type: object`
+ * there, and refuse the whole request otherwise. Models are offered `{ input: … }`, and the tool gets what is inside.
  *
- * - Whoever sends the args without the envelope is understood, too.
+ * - Args without the envelope are accepted, too.
  */
 import { isObject } from '../core/json.js'
 import type { Json } from '../core/json.js'
@@ -14,13 +13,13 @@ type JsonSchema = { readonly [key: string]: Json }
 const key = 'input'
 const enveloped = new WeakSet<Schema>()
 
-/** Whether a provider would refuse it. */
+/** Whether a provider would refuse the schema. */
 export function needsEnvelope(schema: JsonSchema): boolean {
   const { type = 'object' } = schema
   return type === 'object' && ['anyOf', 'oneOf', 'allOf', 'not', '$ref'].some((keyword) => keyword in schema)
 }
 
-/** What a model is told of it. */
+/** The schema that a model is offered. */
 export function envelopeOf(args: Schema, { $defs, ...schema }: JsonSchema): JsonSchema {
   enveloped.add(args)
   return {
@@ -32,14 +31,14 @@ export function envelopeOf(args: Schema, { $defs, ...schema }: JsonSchema): Json
   }
 }
 
-/** What is inside, where it is one. */
+/** The content of an envelope; undefined if the args are none. */
 export function openEnvelope(args: Schema, sent: unknown): { readonly inside: unknown } | undefined {
   if (!enveloped.has(args) || !isObject(sent)) return undefined
   const keys = Object.keys(sent)
   return keys.length === 1 && keys[0] === key ? { inside: sent[key] } : undefined
 }
 
-/** The top is one level further down. */
+/** The schema with references to its top adjusted: that is one level further down now. */
 function moved(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(moved)
   if (!isObject(schema)) return schema

@@ -1,9 +1,9 @@
 /**
- * From what a tool's body returned to an outcome (T2). A plain value is a success; an object with `status`
- * is taken at its word.
+ * Turns what a tool's body returned into an outcome (T2). A plain value is a success; an object with `status` decides
+ * for itself.
  *
- * - Nothing that a body returned is dropped: a success that holds more than a result is a value as it is, and all
- *   that an error says is told.
+ * - Nothing that a body returned is dropped: a success with further fields is a value as it is, and all fields of an
+ *   error are part of its message.
  */
 import type { Outcome } from '../core/effect.js'
 import { failure, failureGroup, isSkeinError, toFailure } from '../core/failure.js'
@@ -23,7 +23,7 @@ export function toOutcome(tool: string, returned: unknown, outputSchema: Schema 
 }
 
 export function toOutput(tool: string, returned: unknown, outputSchema: Schema | undefined): BodyOutput {
-  if (isReportedError(returned)) return { outcome: { ok: false, failure: reported(tool, returned) } }
+  if (isReportedError(returned)) return { outcome: { ok: false, failure: failureOf(tool, returned) } }
   const value = isResult(returned) ? returned.result : returned
   if (!outputSchema) return { outcome: { ok: true, value: toJson(value) }, output: value }
   const checked = parse(outputSchema, value)
@@ -37,7 +37,7 @@ export function toOutput(tool: string, returned: unknown, outputSchema: Schema |
   }
 }
 
-/** An error that the body returned rather than threw: what it changed until then counts. */
+/** An error that the body returned instead of throwing: its changes count. */
 export function isReportedError(
   returned: unknown,
 ): returned is { readonly status: 'error'; readonly [field: string]: unknown } {
@@ -55,7 +55,7 @@ function isResult(returned: unknown): returned is { readonly result: unknown } {
   )
 }
 
-/** Files of the thread that a body gives with its result: `{ status, …, attachments: ['/chart.png'] }`. */
+/** Files of the thread that a body attaches to its result: `{ status, …, attachments: ['/chart.png'] }`. */
 export function namedFiles(returned: unknown): readonly string[] | undefined {
   if (!isObject(returned) || (returned['status'] !== 'success' && returned['status'] !== 'error')) return undefined
   const { attachments } = returned
@@ -65,23 +65,23 @@ export function namedFiles(returned: unknown): readonly string[] | undefined {
     : undefined
 }
 
-/** What may say which error it was, the best first. */
-const tellingFields = ['error', 'message', 'result'] as const
+/** Fields that may hold the message, best first. */
+const messageFields = ['error', 'message', 'result'] as const
 
-function reported(tool: string, returned: { readonly [field: string]: unknown }): Failure {
-  // An error of Skein's says more than its text.
+function failureOf(tool: string, returned: { readonly [field: string]: unknown }): Failure {
+  // An error of Skein has more than a message.
   if (isSkeinError(returned['error'])) return toFailure(returned['error'], 'TOOL_FAILED')
   const all = toJson(returned)
-  const { status: _, ...said } = isObject(all) ? all : {}
-  const { code } = said
+  const { status: _, ...fields } = isObject(all) ? all : {}
+  const { code } = fields
   const own = isCode(code) ? code : undefined
-  const isSaid = (field: string): boolean =>
-    said[field] !== undefined && said[field] !== null && said[field] !== '' && !(field === 'code' && own)
-  const telling = tellingFields.find(isSaid)
-  const rest = Object.fromEntries(Object.entries(said).filter(([field]) => field !== telling && isSaid(field)))
+  const isFilled = (field: string): boolean =>
+    fields[field] !== undefined && fields[field] !== null && fields[field] !== '' && !(field === 'code' && own)
+  const main = messageFields.find(isFilled)
+  const rest = Object.fromEntries(Object.entries(fields).filter(([field]) => field !== main && isFilled(field)))
   const more = Object.keys(rest).length > 0 ? JSON.stringify(rest) : undefined
   const message =
-    telling === undefined ? more && JSON.stringify(all) : [textOf(said[telling]), more].filter(Boolean).join(' ')
+    main === undefined ? more && JSON.stringify(all) : [textOf(fields[main]), more].filter(Boolean).join(' ')
   return failure(own ?? 'TOOL_FAILED', message ?? `${tool} reported an error without saying which`)
 }
 
@@ -89,7 +89,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Of those that a model reads; any other code is the tool's own affair. */
+/** A code that is meant for models; any other code of a tool is part of the message. */
 function isCode(code: unknown): code is FailureCode {
   return typeof code === 'string' && failureGroup(code as FailureCode) === 'model'
 }

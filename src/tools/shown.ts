@@ -1,11 +1,10 @@
 /**
- * What a model is shown of what a body returned: images and documents among its content, and what is written beside
- * them.
+ * What a model is shown of a body's result: images and documents in its content, and the text beside them.
  *
- * - `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown
- *   the rest.
- * - A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool says what is
- *   read of it.
+ * - `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown the
+ *   rest.
+ * - A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool decides about the
+ *   text.
  */
 import { isObject } from '../core/json.js'
 import { isShowable, mostMedia } from '../core/media.js'
@@ -15,12 +14,12 @@ import { foreignContent, heldBytes, spoken } from './foreign/content.js'
 import type { Item } from './foreign/content.js'
 
 export interface ShownContent {
-  /** What is read, where the tool does not say. */
+  /** The text, unless the tool has `toModelOutput`. */
   readonly text?: string
   readonly media?: readonly { readonly mediaType: string; readonly bytes: Uint8Array }[]
 }
 
-/** Undefined where there is nothing but the result. */
+/** Undefined if there is nothing but the result. */
 export function shownContent(returned: unknown, output: unknown): ShownContent | undefined {
   const beside =
     isObject(returned) && returned['status'] === 'success' ? foreignContent(returned['content']) : undefined
@@ -36,10 +35,11 @@ export function shownContent(returned: unknown, output: unknown): ShownContent |
 function mediaOf(content: readonly Item[]): NonNullable<ShownContent['media']> {
   const found: { readonly mediaType: string; readonly bytes: Uint8Array }[] = []
   for (const item of content) {
-    const held = heldBytes(item)
-    if (held?.mediaType === undefined || found.length === mostMedia) continue
-    const bytes = typeof held.data === 'string' ? new Uint8Array(Buffer.from(held.data, 'base64')) : held.data
-    if (isShowable(held.mediaType, bytes.byteLength)) found.push({ mediaType: held.mediaType, bytes })
+    const itemBytes = heldBytes(item)
+    if (itemBytes?.mediaType === undefined || found.length === mostMedia) continue
+    const bytes =
+      typeof itemBytes.data === 'string' ? new Uint8Array(Buffer.from(itemBytes.data, 'base64')) : itemBytes.data
+    if (isShowable(itemBytes.mediaType, bytes.byteLength)) found.push({ mediaType: itemBytes.mediaType, bytes })
   }
   return found
 }

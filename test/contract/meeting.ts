@@ -10,7 +10,7 @@ import type { PoolOptions } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
 import { loadApp } from '../../src/runtime/app/load.js'
 import { builtins } from '../../src/tools/own/thread-files.js'
-import { jobFor } from './desk.js'
+import { jobFor } from './job.js'
 import { fileOf, goFileOf } from './fixtures/pool-meet.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-meet-'))

@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import type { App } from '../../src/agent/app.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
-import { jobFor } from './desk.js'
+import { jobFor } from './job.js'
 import { createMeeting, loadPoolApp, withPool } from './meeting.js'
 
 let app: App

@@ -5,7 +5,7 @@ import { createCancel } from '../../src/core/async/cancel.js'
 import type { Cancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
-import { jobFor, testDesk } from './desk.js'
+import { jobFor, testSnapshot } from './job.js'
 import { createMeeting, loadPoolApp, outcomeOf, withPool } from './meeting.js'
 
 let app: App
@@ -51,8 +51,8 @@ describe.each([1, 2])('%i threads', (threads) => {
   it('WP5: nor those that came with it to a thread that had not started', async () => {
     await withPool(app, { threads }, async (pool) => {
       const cancel = createCancel()
-      const desk = testDesk({ files: { '/a.txt': 'hello' } })
-      const before = many(4, () => outcomeOf(pool, 'ls', { path: '/' }, { desk }))
+      const snapshot = testSnapshot({ files: { '/a.txt': 'hello' } })
+      const before = many(4, () => outcomeOf(pool, 'ls', { path: '/' }, { snapshot }))
       const loops = pool.run(jobFor('loops', {}, { cancel }))
       const behind = many(8, () => outcomeOf(pool, 'where'))
       expect(await Promise.all([...before, ...behind])).toEqual(many(12, () => expect.objectContaining({ ok: true })))

@@ -6,8 +6,8 @@ import { SkeinError } from '../../src/core/failure.js'
 import { createPool } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
-import { jobFor, testDesk } from './desk.js'
-import type { TestDesk } from './desk.js'
+import { jobFor, testSnapshot } from './job.js'
+import type { TestSnapshot } from './job.js'
 import { createMeeting, loadPoolApp, outcomeOf, poolOptions as options, withPool } from './meeting.js'
 
 let app: App
@@ -168,9 +168,10 @@ describe('threads', () => {
   })
 })
 
-describe('calls that wait at their desk', () => {
-  const waits = (pool: Pool, desk: TestDesk, tool = 'waits'): Promise<Returned> => pool.run(jobFor(tool, {}, { desk }))
-  const desk = (gate: Promise<unknown>): TestDesk => testDesk({ gate, values: { 'kv/go': 'go' } })
+describe('calls that wait for their snapshot', () => {
+  const waits = (pool: Pool, snapshot: TestSnapshot, tool = 'waits'): Promise<Returned> =>
+    pool.run(jobFor(tool, {}, { snapshot }))
+  const snapshot = (gate: Promise<unknown>): TestSnapshot => testSnapshot({ gate, values: { 'kv/go': 'go' } })
 
   it.each([
     ['waits', 40],
@@ -178,21 +179,23 @@ describe('calls that wait at their desk', () => {
   ])('%s hold no place that others need', async (tool, count) => {
     await single(async (alone) => {
       const gate = deferred()
-      const desks = Array.from({ length: count }, () => desk(gate.promise))
-      const waiting = desks.map((each) => waits(alone, each, tool))
-      await Promise.all(desks.map(({ asked }) => asked))
+      const snapshots = Array.from({ length: count }, () => snapshot(gate.promise))
+      const waiting = snapshots.map((each) => waits(alone, each, tool))
+      await Promise.all(snapshots.map(({ asked }) => asked))
       // The one that they wait for, in the same lane.
-      expect(await waits(alone, desk(Promise.resolve()), tool)).toMatchObject({ outcome: { ok: true, value: 'go' } })
+      expect(await waits(alone, snapshot(Promise.resolve()), tool)).toMatchObject({
+        outcome: { ok: true, value: 'go' },
+      })
       gate.resolve()
-      expect(await Promise.all(waiting)).toMatchObject(desks.map(() => ({ outcome: { ok: true, value: 'go' } })))
+      expect(await Promise.all(waiting)).toMatchObject(snapshots.map(() => ({ outcome: { ok: true, value: 'go' } })))
     })
   })
 
   it('a call that is ended while it waits ends at once', async () => {
     await single(async (alone) => {
       const cancel = createCancel()
-      const stuck = desk(new Promise(() => undefined))
-      const running = alone.run(jobFor('waits', {}, { desk: stuck, cancel }))
+      const stuck = snapshot(new Promise(() => undefined))
+      const running = alone.run(jobFor('waits', {}, { snapshot: stuck, cancel }))
       await stuck.asked
       const meeting = createMeeting('beside')
       const neighbour = outcomeOf(alone, 'meets', { at: 'beside' })

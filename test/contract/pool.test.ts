@@ -11,8 +11,8 @@ import type { Pool, Returned, ToolOutput } from '../../src/pool/port.js'
 import { loadApp } from '../../src/runtime/app/load.js'
 import { builtins } from '../../src/tools/own/thread-files.js'
 import { deferred } from '../helpers/deferred.js'
-import { jobFor, testDesk } from './desk.js'
-import type { JobOptions } from './desk.js'
+import { jobFor, testSnapshot } from './job.js'
+import type { JobOptions } from './job.js'
 
 let app: App
 beforeAll(async () => {
@@ -109,7 +109,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
   describe('files', () => {
     it('a body reads what is there, and its own changes at once', async () => {
       expect(
-        await outcome('reads', { path: '/a/b.txt' }, { desk: testDesk({ files: { '/a/b.txt': 'hello' } }) }),
+        await outcome('reads', { path: '/a/b.txt' }, { snapshot: testSnapshot({ files: { '/a/b.txt': 'hello' } }) }),
       ).toEqual({ ok: true, value: 'hello' })
       const returned = await run('writes', { path: '/new', text: 'fresh' })
       expect(returned).toMatchObject({
@@ -150,48 +150,48 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
 
     it('64 MB go in and come out; what the body does to its bytes harms nobody', async () => {
       const size = 64 * 1024 * 1024
-      const desk = testDesk({ files: { '/big': new Uint8Array(size).fill(3) } })
-      const { outcome: found, contents } = await run('doubles', { path: '/big' }, { desk })
+      const snapshot = testSnapshot({ files: { '/big': new Uint8Array(size).fill(3) } })
+      const { outcome: found, contents } = await run('doubles', { path: '/big' }, { snapshot })
       expect(found).toEqual({ ok: true, value: { length: size } })
       const [made] = contents ?? []
       expect([made?.bytes.length, made?.bytes[0], made?.bytes[4096], made?.bytes[1]]).toEqual([size, 6, 6, 0])
-      expect(await outcome('doubles', { path: '/big' }, { desk })).toMatchObject({ ok: true })
-      expect([...desk.contents.values()][0]?.[0]).toBe(3)
+      expect(await outcome('doubles', { path: '/big' }, { snapshot })).toMatchObject({ ok: true })
+      expect([...snapshot.contents.values()][0]?.[0]).toBe(3)
     })
 
     it('a small content that a body spoiled for itself is whole for the next', async () => {
-      const desk = testDesk({ files: { '/small': new Uint8Array(4).fill(3) } })
+      const snapshot = testSnapshot({ files: { '/small': new Uint8Array(4).fill(3) } })
       for (let turn = 0; turn < 6; turn++)
-        expect((await run('doubles', { path: '/small' }, { desk })).contents?.[0]?.bytes[0]).toBe(6)
+        expect((await run('doubles', { path: '/small' }, { snapshot })).contents?.[0]?.bytes[0]).toBe(6)
     })
 
     it('a large file is stored in parts while it is written', async () => {
-      const desk = testDesk({ files: { '/big': new Uint8Array(5_000_000).fill(9) }, part: 100_000 })
-      const returned = await run('pipes', { path: '/big' }, { desk })
+      const snapshot = testSnapshot({ files: { '/big': new Uint8Array(5_000_000).fill(9) }, part: 100_000 })
+      const returned = await run('pipes', { path: '/big' }, { snapshot })
       expect(returned).toMatchObject({
         outcome: { ok: true, value: 50 },
         changes: { files: [{ path: '/piped', size: 5_000_000 }] },
       })
       expect(returned.contents).toBeUndefined()
       const [piped] = returned.changes?.files ?? []
-      expect(piped?.op === 'file' && desk.contents.get(piped.hash)?.length).toBe(5_000_000)
+      expect(piped?.op === 'file' && snapshot.contents.get(piped.hash)?.length).toBe(5_000_000)
     })
 
     it('a stream that breaks off, and one that is left early', async () => {
-      const desk = testDesk({ files: { '/big': new Uint8Array(5_000_000) }, part: 100_000 })
-      expect(await failureOf('pipes', { path: '/big', parts: 20 }, { desk })).toMatchObject({
+      const snapshot = testSnapshot({ files: { '/big': new Uint8Array(5_000_000) }, part: 100_000 })
+      expect(await failureOf('pipes', { path: '/big', parts: 20 }, { snapshot })).toMatchObject({
         code: 'TOOL_THREW',
         message: 'enough',
       })
-      expect(desk.contents.size).toBe(1)
-      expect(await outcome('peeks', { path: '/big' }, { desk })).toEqual({ ok: true, value: 100_000 })
+      expect(snapshot.contents.size).toBe(1)
+      expect(await outcome('peeks', { path: '/big' }, { snapshot })).toEqual({ ok: true, value: 100_000 })
     })
   })
 
   describe('values', () => {
     it('kv: what was seen is noted with its version, own changes are seen at once', async () => {
-      const desk = testDesk({ values: { 'kv/count': { n: 1 }, 'kv/old': 'x' } })
-      const returned = await run('keeps', {}, { desk })
+      const snapshot = testSnapshot({ values: { 'kv/count': { n: 1 }, 'kv/old': 'x' } })
+      const returned = await run('keeps', {}, { snapshot })
       expect(returned.outcome).toEqual({
         ok: true,
         value: { before: { n: 1 }, odd: 'never', after: { n: 2 }, old: 'gone' },
@@ -203,15 +203,15 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
         ],
       })
       expect(returned.changes).toEqual({ values: [{ key: 'kv/count', value: { n: 2 } }, { key: 'kv/old' }] })
-      expect(desk.opened).toBe(1)
+      expect(snapshot.opened).toBe(1)
     })
 
     it('T9: local and shared are read live, merged and checked; a body cannot change them behind our back', async () => {
-      const desk = testDesk({
+      const snapshot = testSnapshot({
         values: { 'context/counts_itself': { count: 1, name: 'kept' }, shared: { total: 10, other: 'kept' } },
         given: ['context/counts_itself', 'shared'],
       })
-      const returned = await run('counts_itself', { by: 2 }, { desk })
+      const returned = await run('counts_itself', { by: 2 }, { snapshot })
       expect(returned.outcome).toEqual({ ok: true, value: { before: 1, now: 3, total: 12 } })
       expect(returned.changes).toEqual({
         values: [
@@ -225,12 +225,16 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
           { key: 'shared', version: 7 },
         ],
       })
-      expect(desk.opened).toBe(0)
+      expect(snapshot.opened).toBe(0)
     })
 
     it('T9: before the first value there are the defaults', async () => {
       expect(
-        await outcome('counts_itself', { by: 2 }, { desk: testDesk({ given: ['context/counts_itself', 'shared'] }) }),
+        await outcome(
+          'counts_itself',
+          { by: 2 },
+          { snapshot: testSnapshot({ given: ['context/counts_itself', 'shared'] }) },
+        ),
       ).toEqual({ ok: true, value: { before: 0, now: 2, total: 2 } })
     })
 
@@ -260,7 +264,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
     it('T8: events are told while the body runs', async () => {
       const cancel = createCancel()
       const first = deferred<ToolOutput>()
-      const running = run('never_ends', {}, { cancel, said: (what) => first.resolve(what) })
+      const running = run('never_ends', {}, { cancel, emit: (what) => first.resolve(what) })
       expect(await first.promise).toEqual({ type: 'preliminary', event: { n: 1 } })
       cancel.abort(new SkeinError('CANCELLED', 'enough'))
       expect((await running).outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
@@ -351,8 +355,10 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
       expect(await outcome('delegates', { to: 'counts', args: { to: 2 } })).toMatchObject({
         value: { result: { n: -1 } },
       })
-      const contexts = testDesk({ values: { 'context/counts_itself': { count: 5 } } })
-      expect(await outcome('delegates', { to: 'counts_itself', args: { by: 1 } }, { desk: contexts })).toMatchObject({
+      const contexts = testSnapshot({ values: { 'context/counts_itself': { count: 5 } } })
+      expect(
+        await outcome('delegates', { to: 'counts_itself', args: { by: 1 } }, { snapshot: contexts }),
+      ).toMatchObject({
         value: { result: { before: 5, now: 6 } },
       })
     })
@@ -393,8 +399,8 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
     })
 
     it("Skein's own tools are found by name", async () => {
-      const desk = testDesk({ files: { '/a.txt': 'hello' } })
-      expect(await outcome('ls', { path: '/' }, { desk })).toMatchObject({
+      const snapshot = testSnapshot({ files: { '/a.txt': 'hello' } })
+      expect(await outcome('ls', { path: '/' }, { snapshot })).toMatchObject({
         ok: true,
         value: expect.stringContaining('a.txt'),
       })
@@ -448,9 +454,13 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
     expect(heard.filter((what) => what.type === 'log' && what.text.includes('dropped'))).toHaveLength(1)
   })
 
-  it('a call that waits at its desk is not late', async () => {
+  it('a call that waits for its snapshot is not late', async () => {
     const gate = deferred()
-    const waiting = outcome('waits_briefly', {}, { desk: testDesk({ gate: gate.promise, values: { 'kv/go': 'go' } }) })
+    const waiting = outcome(
+      'waits_briefly',
+      {},
+      { snapshot: testSnapshot({ gate: gate.promise, values: { 'kv/go': 'go' } }) },
+    )
     // More than its limit, spent by another body.
     expect(await failureOf('late_enough')).toMatchObject({ code: 'TOOL_TIMED_OUT' })
     gate.resolve()

@@ -11,8 +11,8 @@ import type { Returned, ToolOutput } from '../../src/pool/port.js'
 import { callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { TodoValue } from '../../src/tools/own/runtime.js'
 import { invoke } from '../../workers/body/invoke.js'
-import { jobFor, testDesk } from '../contract/desk.js'
-import type { JobOptions } from '../contract/desk.js'
+import { jobFor, testSnapshot } from '../contract/job.js'
+import type { JobOptions } from '../contract/job.js'
 import { looseTool } from '../helpers/app.js'
 import { deferred, turn, until } from '../helpers/deferred.js'
 
@@ -159,7 +159,7 @@ describe('a body that was ended has lost its result', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a time-out drops what the body did; its limit stands still while it waits at its desk', async () => {
+  it('a time-out drops what the body did; its limit stands still while it waits for its snapshot', async () => {
     const gate = deferred()
     const late = deferred()
     const tool = looseTool(
@@ -171,7 +171,7 @@ describe('a body that was ended has lost its result', () => {
       },
       { timeoutMs: 100 },
     )
-    const { clock, returned } = start(tool, {}, { desk: testDesk({ gate: gate.promise }) })
+    const { clock, returned } = start(tool, {}, { snapshot: testSnapshot({ gate: gate.promise }) })
     clock.advance(1_000)
     expect(clock.pending).toBe(0)
     gate.resolve()
@@ -219,8 +219,8 @@ describe('generators', () => {
       looseTool('look', body),
       {},
       {
-        said: (what) => {
-          heard.push(what)
+        emit(output) {
+          heard.push(output)
           first.resolve()
         },
       },
@@ -288,7 +288,7 @@ it("T12: the runtime's own tools reach the todo list and the args of their call"
     await todo.set(['write'])
     return { before, after: await todo.get(), args: Reflect.get(state, callArgs) }
   })
-  const returned = await start(tool, { a: 'b' }, { desk: testDesk({ values: { todo: [] } }) }).returned
+  const returned = await start(tool, { a: 'b' }, { snapshot: testSnapshot({ values: { todo: [] } }) }).returned
   expect(returned).toEqual({
     outcome: { ok: true, value: { before: [], after: ['write'], args: { a: 'b' } } },
     reads: { values: [{ key: 'todo', version: 7 }] },

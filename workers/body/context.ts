@@ -1,8 +1,8 @@
 /**
- * Contexts (T9) as a body has them: `local` of its tool, `shared` of all.
+ * Contexts (T9) as a body sees them: `local` of its tool, `shared` of all tools.
  *
- * - A value that was written under another schema is shown as it is; a field that the schema requires and nobody has
- *   set is an error when it is read, not `undefined`.
+ * - A value that was written under another schema is returned as it is. Reading a required field that nobody has set
+ *   throws instead of giving `undefined`.
  */
 import { sharedName } from '../../src/core/records/change.js'
 import { SkeinError } from '../../src/core/failure.js'
@@ -19,19 +19,19 @@ export interface Context {
   readonly schema: Schema | undefined
 }
 
-/** The latest value; before the first, what the schema makes of nothing. */
+/** The latest value; if there is none, what the schema makes of an empty object. */
 export function contextView(values: Values, context: Context): unknown {
   const { schema } = context
   if (!schema) return undefined
   const value = values.readNow(context.key) ?? {}
   const { success, data, error } = parse(schema, value)
   if (success) return data
-  for (const { path } of error.issues) guard(value, path, context)
+  for (const { path } of error.issues) throwWhenRead(value, path, context)
   return value
 }
 
-/** Where the field is missing. What is wrong with one that is there was said when it was written. */
-function guard(value: unknown, path: readonly PropertyKey[], { tool, field }: Context): void {
+/** Only for missing fields: a wrong one was reported when it was written. */
+function throwWhenRead(value: unknown, path: readonly PropertyKey[], { tool, field }: Context): void {
   const last = path.at(-1)
   let holder = value
   for (const key of path.slice(0, -1)) holder = isObject(holder) ? holder[String(key)] : undefined
@@ -49,7 +49,7 @@ function guard(value: unknown, path: readonly PropertyKey[], { tool, field }: Co
   })
 }
 
-export function mergedContext(values: Values, context: Context, part: object): void {
+export function changeContext(values: Values, context: Context, part: object): void {
   const { schema, tool, field, key } = context
   const setter = field === 'contextSchema' ? 'setContext' : 'setShared'
   if (!schema)

@@ -1,9 +1,9 @@
 /**
  * Generator tools (T8): drives a body that yields events until it returns.
  *
- * - Each event is checked and told before the body goes on; one that does not fit ends the body.
- * - A body that was ended goes no further than its next yield, where it is made to return.
- * - A body that yields without ever waiting still lets the event loop turn.
+ * - Each event is checked and emitted before the body continues; one that does not fit ends the body.
+ * - An aborted body continues to its next yield at most, where it is made to return.
+ * - A body that yields without ever awaiting still lets the event loop turn.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import { SkeinError } from '../../src/core/failure.js'
@@ -22,16 +22,16 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
 export interface DrivenGenerator {
   readonly tool: ToolDefinition
   readonly signal: AbortSignal
-  heard(event: Json): void
+  onEvent(event: Json): void
 }
 
-/** Yields between two turns of the event loop. */
-const breath = 64
+/** Number of events after which the event loop turns. */
+const eventsPerTurn = 64
 
-/** What the body returned; without a return, the last event. */
+/** Resolves with what the body returned, or else with its last event. */
 export async function drive(
   body: AsyncGenerator<unknown, unknown>,
-  { tool, signal, heard }: DrivenGenerator,
+  { tool, signal, onEvent }: DrivenGenerator,
 ): Promise<unknown> {
   let last: unknown
   for (let count = 1; ; count++) {
@@ -39,17 +39,17 @@ export async function drive(
     if (done) return value === undefined ? last : value
     try {
       signal.throwIfAborted()
-      last = checked(tool, value)
-      heard(toJson(last))
+      last = validEvent(tool, value)
+      onEvent(toJson(last))
     } catch (thrown) {
       await body.return(undefined)
       throw thrown
     }
-    if (count % breath === 0) await new Promise((resolve) => setImmediate(resolve))
+    if (count % eventsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-function checked({ name, eventSchema }: ToolDefinition, event: unknown): unknown {
+function validEvent({ name, eventSchema }: ToolDefinition, event: unknown): unknown {
   if (!eventSchema) return event
   const { success, data, error } = parse(eventSchema, event)
   if (success) return data

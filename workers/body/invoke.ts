@@ -1,12 +1,14 @@
 /**
- * Runs a function of one tool and turns whatever happens into what the pool returns. Loaded by the pool, by URL; it
- * knows tools and outcomes, and nothing of threads, journals or models.
+ * Runs a function of one tool and turns whatever happens into what the pool returns. The pool loads it by URL. It knows
+ * tools and outcomes, and nothing of threads, journals or models.
  *
  * - It never throws: a throw, a time-out, a bad result and args that no longer fit are outcomes (T2).
  * - A body that is aborted or timed out has lost its result, even if it goes on to return one.
  */
 import type { ToolDefinition, ToolState } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
+import { defined } from '../../src/core/defined.js'
+import type { Outcome } from '../../src/core/effect.js'
 import { SkeinError, toFailure } from '../../src/core/failure.js'
 import { isObject, textOf } from '../../src/core/json.js'
 import { parse } from '../../src/core/schema.js'
@@ -17,52 +19,69 @@ import { isReportedError, namedFiles, toOutput } from '../../src/tools/outcome.j
 import { drive, isGenerator } from './generator.js'
 import { withinLimits } from './limits.js'
 import { invokeNested } from './nested.js'
-import { presentFiles } from './present-files.js'
+import { presentFiles } from './files.js'
 import { CallState } from './state.js'
-import { CallRecorder } from './worksheet.js'
+import { CallRecorder } from './call-recorder.js'
 
 export interface InvokeServices {
   readonly find: FindTool
   readonly clock: Clock
-  /** `elsewhere`: whoever owns the thread keeps the limits, and the outcome waits for the body, which may lose it. */
+  /** `elsewhere`: the host keeps the limits and ends the worker if need be; here the body is simply awaited. */
   readonly limits: 'here' | 'elsewhere'
-  /** Runs all of it, so that what the body does behind our back can be told to be its. */
-  within?(sheet: CallRecorder, run: () => Promise<Returned>): Promise<Returned>
+  /** Wraps the whole run, so that everything the body does asynchronously can be attributed to its call. */
+  within?(recorder: CallRecorder, run: () => Promise<Returned>): Promise<Returned>
 }
 
-export function invoke(tool: ToolDefinition, job: ToolJob, means: InvokeServices): Promise<Returned> {
-  const sheet = new CallRecorder(tool, job, means)
-  return means.within ? means.within(sheet, () => carryOut(tool, sheet, means)) : carryOut(tool, sheet, means)
+/** One call on its way. */
+interface Invocation {
+  readonly tool: ToolDefinition
+  readonly recorder: CallRecorder
+  readonly services: InvokeServices
 }
 
-async function carryOut(tool: ToolDefinition, sheet: CallRecorder, means: InvokeServices): Promise<Returned> {
-  const { job } = sheet
+export function invoke(tool: ToolDefinition, job: ToolJob, services: InvokeServices): Promise<Returned> {
+  const recorder = new CallRecorder(tool, job, services)
+  const run = (): Promise<Returned> => carryOut({ tool, recorder, services })
+  return services.within ? services.within(recorder, run) : run()
+}
+
+async function carryOut(invocation: Invocation): Promise<Returned> {
+  const { tool, recorder } = invocation
+  const { job } = recorder
   try {
-    const begun = begin(tool, job, new CallState(tool, sheet, invokeNested))
-    const value = isWaiting(begun) ? await waited(begun, tool, { sheet, means }) : begun
-    if ((value === undefined || value === null) && isOpen(tool, job))
-      return await sheet.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
+    const begun = begin(tool, job, new CallState(tool, recorder, invokeNested))
+    const value = isPending(begun) ? await settled(begun, invocation) : begun
+    if ((value === undefined || value === null) && mayAnswerLater(tool, job))
+      return await recorder.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
-    if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
-    const named = namedFiles(value)
-    const shown = outcome.ok ? shownContent(value, output) : undefined
-    if (sheet.blank && !tool.toModelOutput && !named && !shown) return { outcome }
-    const attached = named && { attached: await presentFiles(sheet.files, named) }
-    const own = outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}
-    const text = shown && tool.toModelOutput === undefined ? shown.text : undefined
-    return await sheet.done(outcome, {
-      ...attached,
-      ...(text !== undefined && { text: sheet.text(text) }),
-      ...(shown?.media && { media: shown.media }),
-      ...own,
-    })
+    if (!outcome.ok && !isReportedError(value)) return await recorder.failed(outcome.failure)
+    return await recordResult(invocation, { value, outcome, output })
   } catch (thrown) {
-    return sheet.failed(toFailure(thrown, 'TOOL_THREW'), thrown)
+    return recorder.failed(toFailure(thrown, 'TOOL_THREW'), thrown)
   }
 }
 
-/** Nothing is an answer of its own here: a person is asked, the effect has not happened. */
-function isOpen(tool: ToolDefinition, { run: { part } }: ToolJob): boolean {
+interface BodyResult {
+  /** What the body returned. */
+  readonly value: unknown
+  readonly outcome: Outcome
+  readonly output: unknown
+}
+
+async function recordResult({ tool, recorder }: Invocation, result: BodyResult): Promise<Returned> {
+  const { value, outcome, output } = result
+  const { toModelOutput } = tool
+  const attachments = namedFiles(value)
+  const shown = outcome.ok ? shownContent(value, output) : undefined
+  if (recorder.isEmpty && !toModelOutput && !attachments && !shown) return { outcome }
+  const attached = attachments && (await presentFiles(recorder.files, attachments))
+  const own = outcome.ok && toModelOutput ? await textForModel(toModelOutput, recorder, output) : undefined
+  const text = toModelOutput || shown?.text === undefined ? own : recorder.text(shown.text)
+  return recorder.done(outcome, defined({ attached, text, media: shown?.media }))
+}
+
+/** Null is not a result here: a person is asked instead, or the probe found that the effect has not happened. */
+function mayAnswerLater(tool: ToolDefinition, { run: { part } }: ToolJob): boolean {
   return part === 'probe' || (part === 'execute' && typeof tool.execute !== 'function')
 }
 
@@ -70,7 +89,7 @@ function begin(tool: ToolDefinition, { run, args }: ToolJob, state: ToolState): 
   if (run.part === 'respond') return tool.onResponseReceived ? tool.onResponseReceived(state, run.answer) : run.answer
   const parsed = parse(tool.args, args)
   if (!parsed.success) {
-    // Validated when the model asked; the definition has changed since (P3).
+    // They were valid when the model called; the definition has changed since (P3).
     throw new SkeinError(
       'TOOL_INPUT_INVALID',
       `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`,
@@ -82,45 +101,38 @@ function begin(tool: ToolDefinition, { run, args }: ToolJob, state: ToolState): 
   throw new SkeinError('TOOL_NOT_ALLOWED', `${tool.name} has no body: it is answered by the caller of the thread`)
 }
 
-type Waiting = PromiseLike<unknown> | AsyncGenerator<unknown, unknown>
+type Pending = PromiseLike<unknown> | AsyncGenerator<unknown, unknown>
 
-function isWaiting(value: unknown): value is Waiting {
-  return isAwaitable(value) || isGenerator(value)
+function isPending(value: unknown): value is Pending {
+  return isThenable(value) || isGenerator(value)
 }
 
-/** A promise, or what a query builder gives in its place. */
-function isAwaitable(value: unknown): value is PromiseLike<unknown> {
+/** A promise, or another thenable such as a query builder. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
   return value instanceof Promise || (isObject(value) && typeof value['then'] === 'function')
 }
 
-interface Surroundings {
-  readonly sheet: CallRecorder
-  readonly means: InvokeServices
+function settled(pending: Pending, { tool, recorder, services }: Invocation): PromiseLike<unknown> {
+  const { limits, clock } = services
+  const driveBody = (body: AsyncGenerator<unknown, unknown>): Promise<unknown> =>
+    drive(body, { tool, signal: recorder.job.cancel.signal, onEvent: (event) => recorder.preliminary(event) })
+  const body = isGenerator(pending) ? driveBody(pending) : pending
+  const value = limits === 'here' ? withinLimits(body, tool, { recorder, clock }) : body
+  return tool.eventSchema ? value.then((returned) => (isGenerator(returned) ? driveBody(returned) : returned)) : value
 }
 
-function waited(
-  begun: Waiting,
-  tool: ToolDefinition,
-  { sheet, means: { limits, clock } }: Surroundings,
-): PromiseLike<unknown> {
-  const generated = (body: AsyncGenerator<unknown, unknown>): Promise<unknown> =>
-    drive(body, { tool, signal: sheet.job.cancel.signal, heard: (event) => sheet.preliminary(event) })
-  const body = isGenerator(begun) ? generated(begun) : begun
-  const value = limits === 'here' ? withinLimits(body, tool, { sheet, clock }) : body
-  return tool.eventSchema ? value.then((returned) => (isGenerator(returned) ? generated(returned) : returned)) : value
-}
-
-/** A text that cannot be made costs the model its comfort, not the result. */
-async function spoken(
-  speak: NonNullable<ToolDefinition['toModelOutput']>,
-  { sheet, output }: { readonly sheet: CallRecorder; readonly output: unknown },
-): Promise<Pick<Returned, 'text'>> {
+/** Undefined if `toModelOutput` fails: the model reads the result itself, and the call does not fail. */
+async function textForModel(
+  toModelOutput: NonNullable<ToolDefinition['toModelOutput']>,
+  recorder: CallRecorder,
+  output: unknown,
+): Promise<string | undefined> {
   try {
-    const text: unknown = await speak(output, sheet.job.args)
-    if (typeof text === 'string') return { text: sheet.text(text) }
-    sheet.voice.log([`toModelOutput gave ${typeof text}, not a text: the model reads the result itself`])
+    const text: unknown = await toModelOutput(output, recorder.job.args)
+    if (typeof text === 'string') return recorder.text(text)
+    recorder.progress.log([`toModelOutput gave ${typeof text}, not a text: the model reads the result itself`])
   } catch (thrown) {
-    sheet.voice.log([`toModelOutput threw ${textOf(thrown)}: the model reads the result itself`])
+    recorder.progress.log([`toModelOutput threw ${textOf(thrown)}: the model reads the result itself`])
   }
-  return {}
+  return undefined
 }

@@ -1,42 +1,43 @@
 /**
- * The limits of a body that runs where nobody can end it: it is told to end, and its result is not waited for.
+ * Time limit and abort of a body on the host, which cannot be ended by force: its signal is aborted, and its result is
+ * not waited for.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { createTimeLimit } from '../../src/pool/time-limit.js'
-import type { CallRecorder } from './worksheet.js'
+import type { CallRecorder } from './call-recorder.js'
 
-/** The body's value, unless it is aborted or out of time first. */
+/** Resolves with the body's value; rejects as soon as it is aborted or out of time. */
 export function withinLimits(
   body: PromiseLike<unknown>,
   tool: ToolDefinition,
-  { sheet, clock }: { readonly sheet: CallRecorder; readonly clock: Clock },
+  { recorder, clock }: { readonly recorder: CallRecorder; readonly clock: Clock },
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { name, timeoutMs } = tool
-    const { cancel } = sheet.job
+    const { cancel } = recorder.job
     if (timeoutMs !== undefined)
-      sheet.limit = createTimeLimit(clock, timeoutMs, () =>
+      recorder.limit = createTimeLimit(clock, timeoutMs, () =>
         cancel.abort(new SkeinError('TOOL_TIMED_OUT', `${name} did not finish within ${timeoutMs} ms`)),
       )
-    let deafen: () => void = () => undefined
-    const over = (): void => {
-      sheet.limit?.stop()
-      deafen()
+    let stopListening: () => void = () => undefined
+    const cleanUp = (): void => {
+      recorder.limit?.stop()
+      stopListening()
     }
     body.then(
       (value) => {
-        over()
+        cleanUp()
         resolve(value)
       },
       (thrown: unknown) => {
-        over()
+        cleanUp()
         reject(thrown)
       },
     )
-    deafen = cancel.onAbort((reason) => {
-      over()
+    stopListening = cancel.onAbort((reason) => {
+      cleanUp()
       reject(reason)
     })
   })

@@ -1,10 +1,9 @@
 /**
- * What a body says while it runs: progress, logs and preliminary events, on their way to whoever watches.
+ * The output of a body while it runs: progress, logs and preliminary events, for whoever watches.
  *
- * - A line of a log is cut at 16 KB; past 1,000 lines and steps of progress, or 1 MB, in one second the rest of
- *   that second is dropped, and once per call it is said that something was. Preliminary events belong to the
- *   result: none is dropped.
- * - After the call is over nothing is said.
+ * - A log line is cut at 16 KB. Past 1,000 lines and progress events, or 1 MB, in one second the rest of that second
+ *   is dropped, and a line says so once per call. Preliminary events belong to the result and are never dropped.
+ * - After `close` nothing is emitted.
  */
 import type { Clock } from '../../src/core/clock.js'
 import { toJson } from '../../src/core/json.js'
@@ -18,25 +17,25 @@ const mostCharsPerSecond = 1_048_576
 
 export interface ToolProgress {
   progress(event: unknown): void
-  log(what: readonly unknown[]): void
-  /** Already JSON, and masked. */
+  log(values: readonly unknown[]): void
+  /** The event must be masked already. */
   preliminary(event: Json): void
-  hush(): void
+  close(): void
 }
 
 export interface ProgressOptions {
   readonly clock: Clock
   readonly redactor: Redactor | undefined
-  said(what: ToolOutput): void
+  emit(output: ToolOutput): void
 }
 
-export function createProgress({ clock, redactor, said }: ProgressOptions): ToolProgress {
-  let silent = false
+export function createProgress({ clock, redactor, emit }: ProgressOptions): ToolProgress {
+  let closed = false
   let second = -1
   let count = 0
   let chars = 0
-  let noted = false
-  const allowed = (size: number): boolean => {
+  let dropReported = false
+  const isAllowed = (size: number): boolean => {
     const now = Math.floor(clock.now() / 1_000)
     if (now !== second) {
       second = now
@@ -46,37 +45,37 @@ export function createProgress({ clock, redactor, said }: ProgressOptions): Tool
     count++
     chars += size
     if (count <= mostPerSecond && chars <= mostCharsPerSecond) return true
-    if (!noted)
-      said({
+    if (!dropReported)
+      emit({
         type: 'log',
         text: `[this call says more than ${mostPerSecond} lines or 1 MB in a second: some of it is dropped]`,
       })
-    noted = true
+    dropReported = true
     return false
   }
   return {
     progress(event) {
-      if (silent) return
+      if (closed) return
       const json = toJson(event)
       const clean = redactor ? redactor.json(json) : json
-      if (allowed(JSON.stringify(clean).length)) said({ type: 'progress', event: clean })
+      if (isAllowed(JSON.stringify(clean).length)) emit({ type: 'progress', event: clean })
     },
-    log(what) {
-      if (silent) return
-      const whole = what.map(spoken).join(' ')
+    log(values) {
+      if (closed) return
+      const whole = values.map(logText).join(' ')
       const clean = redactor ? redactor.text(whole) : whole
       const text = clean.length > longestLine ? `${clean.slice(0, longestLine)}… [${clean.length} characters]` : clean
-      if (allowed(text.length)) said({ type: 'log', text })
+      if (isAllowed(text.length)) emit({ type: 'log', text })
     },
     preliminary(event) {
-      if (!silent) said({ type: 'preliminary', event })
+      if (!closed) emit({ type: 'preliminary', event })
     },
-    hush() {
-      silent = true
+    close() {
+      closed = true
     },
   }
 }
 
-function spoken(value: unknown): string {
+function logText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(toJson(value))
 }

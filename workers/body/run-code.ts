@@ -1,14 +1,14 @@
 /**
- * `state.runCode` before the sandbox is loaded: the engine is large, and most bodies never ask for it.
+ * `state.runCode`, which loads the sandbox with the first run: the engine is large, and most bodies never use it.
  */
 import type { CodeRun, RunCode } from '../../src/tools/code.js'
 
-/** `signal` is asked for when there is code to run. */
+/** `signal` is called with the first run: making the signal of a call costs something. */
 export function lazyRunCode(signal: () => AbortSignal): RunCode {
   let loaded: Promise<RunCode> | undefined
   return (source, options) => {
     loaded ??= import('../sandbox/run-code.js').then(({ createRunCode }) => createRunCode({ signal: signal() }))
-    // Begun where the body asks, not where it awaits: a run that nobody awaits runs all the same.
+    // Started even if nobody awaits it. In an object, because `then` would otherwise wait for the result of the run.
     const begun = loaded.then((run): { readonly run: CodeRun } => ({ run: run(source, options) }))
     const result = begun.then(({ run }) => run)
     return Object.assign(result, {

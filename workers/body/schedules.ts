@@ -1,7 +1,7 @@
 /**
- * Calls that a body schedules, as one call sees and changes them. They count when the call does.
+ * Scheduled calls as one call sees and changes them. Its changes count when the call does.
  *
- * - Ids are made of the call's idempotency key: a call that runs again schedules the same, once.
+ * - Ids derive from the call's idempotency key: a call that runs again schedules the same calls, not further ones.
  */
 import type { Clock } from '../../src/core/clock.js'
 import type { Json } from '../../src/core/json.js'

@@ -1,11 +1,12 @@
 /**
- * `state`: what a tool's body may use, over the worksheet of its call. A tool that is invoked by another has a state
- * of its own on the same worksheet: other variables and another context, the same files and values.
+ * `state`: what a tool's body may use. A tool that is invoked by another has a state of its own over the same recorder:
+ * other variables and another context, the same files and values.
  *
  * - A body reaches only what its own definition declares: its variables, its contexts, the tools in `uses`.
- * - Members may be taken out of the state (`({ kv, log }) => …`), and cost nothing until they are.
+ * - Members can be destructured (`({ kv, log }) => …`), and cost nothing until they are read.
  */
 import type { KeyValues, ToolDefinition, ToolState } from '../../src/agent/define.js'
+import { defined } from '../../src/core/defined.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { isObject, toJson } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
@@ -14,42 +15,42 @@ import { checkArgs } from '../../src/tools/args.js'
 import type { RunCode } from '../../src/tools/code.js'
 import { archiveReader, callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { RuntimeState, TodoValue } from '../../src/tools/own/runtime.js'
-import { mergedContext, contextView } from './context.js'
-import { presentFiles } from './present-files.js'
+import { changeContext, contextView } from './context.js'
 import type { Context } from './context.js'
-import type { CallRecorder } from './worksheet.js'
+import { presentFiles } from './files.js'
+import type { CallRecorder } from './call-recorder.js'
 
 /** A status is a line, not a report. */
 const longestStatus = 500
 
-/** Runs a tool on the worksheet of the call that asks for it. */
+/** Runs a tool within the call of another, on the same recorder. */
 export type InvokeNested = (
-  sheet: CallRecorder,
+  recorder: CallRecorder,
   caller: ToolDefinition,
-  asked: { readonly name: string; readonly args: unknown },
+  request: { readonly name: string; readonly args: unknown },
 ) => Promise<unknown>
 
 export class CallState implements RuntimeState {
   readonly #tool: ToolDefinition
-  readonly #sheet: CallRecorder
+  readonly #recorder: CallRecorder
   readonly #invoke: InvokeNested
 
-  constructor(tool: ToolDefinition, sheet: CallRecorder, invoke: InvokeNested) {
+  constructor(tool: ToolDefinition, recorder: CallRecorder, invoke: InvokeNested) {
     this.#tool = tool
-    this.#sheet = sheet
+    this.#recorder = recorder
     this.#invoke = invoke
   }
 
   get threadId(): string {
-    return this.#sheet.job.threadId
+    return this.#recorder.job.threadId
   }
 
   get idempotencyKey(): string {
-    return this.#sheet.job.idempotencyKey
+    return this.#recorder.job.idempotencyKey
   }
 
   get signal(): AbortSignal {
-    return this.#sheet.job.cancel.signal
+    return this.#recorder.job.cancel.signal
   }
 
   get env(): ToolState['env'] {
@@ -60,7 +61,7 @@ export class CallState implements RuntimeState {
           'TOOL_NOT_ALLOWED',
           `${this.#tool.name} asked for the variable ${name}, which it does not declare; name it in \`variables\``,
         )
-      const { env } = this.#sheet.job
+      const { env } = this.#recorder.job
       const value = Object.hasOwn(env, name) ? env[name] : variable.default
       if (value === undefined && variable.required === false) return ''
       if (value === undefined)
@@ -72,18 +73,18 @@ export class CallState implements RuntimeState {
   }
 
   get files(): Files {
-    return this.#sheet.files
+    return this.#recorder.files
   }
 
   get kv(): KeyValues {
-    const { values } = this.#sheet
-    // A key is told and kept as a value is. The same key is masked the same way for writing and for reading.
-    const at = (key: string): string => `kv/${this.#sheet.text(String(key))}`
+    const { values } = this.#recorder
+    // Keys are stored like values, so they are masked too, in the same way for writing and for reading.
+    const keyOf = (key: string): string => `kv/${this.#recorder.text(String(key))}`
     return {
-      get: (key) => values.read(at(key)),
-      set: async (key, value) => values.write(at(key), value),
-      delete: async (key) => values.write(at(key), undefined),
-      list: (prefix = '') => values.list(this.#sheet.text(String(prefix))),
+      get: (key) => values.read(keyOf(key)),
+      set: async (key, value) => values.write(keyOf(key), value),
+      delete: async (key) => values.write(keyOf(key), undefined),
+      list: (prefix = '') => values.list(this.#recorder.text(String(prefix))),
     }
   }
 
@@ -101,120 +102,120 @@ export class CallState implements RuntimeState {
   }
 
   get local(): unknown {
-    return contextView(this.#sheet.values, this.#context)
+    return contextView(this.#recorder.values, this.#context)
   }
 
   get setContext(): ToolState['setContext'] {
-    return (part) => mergedContext(this.#sheet.values, this.#context, part)
+    return (part) => changeContext(this.#recorder.values, this.#context, part)
   }
 
   get shared(): unknown {
-    return contextView(this.#sheet.values, this.#sharedContext)
+    return contextView(this.#recorder.values, this.#sharedContext)
   }
 
   get setShared(): ToolState['setShared'] {
-    return (part) => mergedContext(this.#sheet.values, this.#sharedContext, part)
+    return (part) => changeContext(this.#recorder.values, this.#sharedContext, part)
   }
 
   get progress(): ToolState['progress'] {
-    return (event) => this.#sheet.voice.progress(event)
+    return (event) => this.#recorder.progress.progress(event)
   }
 
   get log(): ToolState['log'] {
-    return (...what) => this.#sheet.voice.log(what)
+    return (...values) => this.#recorder.progress.log(values)
   }
 
   get runCode(): RunCode {
-    return this.#sheet.runCode
+    return this.#recorder.runCode
   }
 
   get invokeTool(): ToolState['invokeTool'] {
     return async (name, args) => {
       this.#checkUses(name)
-      return this.#invoke(this.#sheet, this.#tool, { name, args })
+      return this.#invoke(this.#recorder, this.#tool, { name, args })
     }
   }
 
   get queueTool(): ToolState['queueTool'] {
     return (name, args) => {
       this.#checkUses(name)
-      const found = this.#sheet.find(name)
-      // What has to be loaded first is checked when it is called, like everything.
-      this.#sheet.queue(name, found && 'args' in found ? checked(found, args) : toJson(args))
+      const found = this.#recorder.find(name)
+      // A tool that has to be loaded first is checked when it is called, as every tool is.
+      this.#recorder.queue(name, found && 'args' in found ? validArgs(found, args) : toJson(args))
     }
   }
 
   get schedule(): ToolState['schedule'] {
     return (name, args, time) => {
-      // Itself too: that is how something is done again and again.
+      // A tool may schedule itself: that is how something is repeated.
       if (name !== this.#tool.name) this.#checkUses(name)
-      const found = this.#sheet.find(name)
-      return this.#sheet.schedules.add(name, found && 'args' in found ? checked(found, args) : toJson(args), time)
+      const found = this.#recorder.find(name)
+      return this.#recorder.schedules.add(name, found && 'args' in found ? validArgs(found, args) : toJson(args), time)
     }
   }
 
   get schedules(): ToolState['schedules'] {
-    return () => this.#sheet.schedules.list()
+    return () => this.#recorder.schedules.list()
   }
 
   get unschedule(): ToolState['unschedule'] {
-    return (id) => this.#sheet.schedules.remove(id)
+    return (id) => this.#recorder.schedules.remove(id)
   }
 
   get queueMessage(): ToolState['queueMessage'] {
     return (text, options) => {
       if (typeof text !== 'string')
         throw new SkeinError('BAD_OPTION', `queueMessage was given a ${typeof text}; give it a text`)
-      this.#sheet.message(text, options?.silent === true)
+      this.#recorder.message(text, options?.silent === true)
     }
   }
 
   get notifyParent(): ToolState['notifyParent'] {
     return async (text, { attachments = [] } = {}) => {
-      const { text: said, sheet } = this.#toParent('notifyParent', text)
-      const paths = attachments.length > 0 ? await presentFiles(sheet.files, attachments) : []
-      sheet.tell({ text: said, ...(paths.length > 0 && { attachments: paths }) })
+      const { text: notice, recorder } = this.#toParent('notifyParent', text)
+      const paths = attachments.length > 0 ? await presentFiles(recorder.files, attachments) : []
+      recorder.tellParent({ text: notice, ...(paths.length > 0 && { attachments: paths }) })
     }
   }
 
   get setStatus(): ToolState['setStatus'] {
     return (text) => {
-      const { text: status, sheet } = this.#toParent('setStatus', text)
-      // Masked before it is cut: half a secret is not recognised.
-      sheet.tell({ status: sheet.text(status).slice(0, longestStatus) })
+      const { text: status, recorder } = this.#toParent('setStatus', text)
+      // Masked before it is cut: half a secret would not be recognised.
+      recorder.tellParent({ status: recorder.text(status).slice(0, longestStatus) })
     }
   }
 
-  #toParent(member: string, text: unknown): { readonly text: string; readonly sheet: CallRecorder } {
+  #toParent(member: string, text: unknown): { readonly text: string; readonly recorder: CallRecorder } {
     if (typeof text !== 'string')
       throw new SkeinError('BAD_OPTION', `${member} was given a ${typeof text}; give it a text`)
-    if (!this.#sheet.job.hasParent)
+    if (!this.#recorder.job.hasParent)
       throw new SkeinError(
         'TOOL_NOT_ALLOWED',
         `${this.#tool.name} called ${member}, and thread ${this.threadId} has no parent to speak to: no other ` +
           `thread called it`,
       )
-    return { text, sheet: this.#sheet }
+    return { text, recorder: this.#recorder }
   }
 
   /** The todo list is a value like those of `kv`, for the runtime's own tools. */
   get [todoValue](): TodoValue {
-    const { values } = this.#sheet
+    const { values } = this.#recorder
     return { get: () => values.read('todo'), set: async (value) => values.write('todo', value) }
   }
 
   get [archiveReader](): (call: string) => Promise<string | undefined> {
-    const sheet = this.#sheet
+    const recorder = this.#recorder
     return async (call) => {
-      const kept = await sheet.values.read(`archive/${call}`)
-      return isObject(kept) && typeof kept['hash'] === 'string'
-        ? new TextDecoder().decode(await sheet.stored(kept['hash']))
+      const entry = await recorder.values.read(`archive/${call}`)
+      return isObject(entry) && typeof entry['hash'] === 'string'
+        ? new TextDecoder().decode(await recorder.content(entry['hash']))
         : undefined
     }
   }
 
   get [callArgs](): Json {
-    return this.#sheet.job.args
+    return this.#recorder.job.args
   }
 
   #checkUses(name: string): void {
@@ -229,11 +230,9 @@ export class CallState implements RuntimeState {
   }
 }
 
-function checked(tool: ToolDefinition, args: unknown): Json {
-  const found = checkArgs(tool.name, tool.args, isObject(args) ? args : (args ?? {}))
-  if (!found.ok)
-    throw new SkeinError(found.failure.code, found.failure.message, {
-      ...(found.failure.data && { data: found.failure.data }),
-    })
-  return found.args
+function validArgs(tool: ToolDefinition, args: unknown): Json {
+  const checked = checkArgs(tool.name, tool.args, isObject(args) ? args : (args ?? {}))
+  if (checked.ok) return checked.args
+  const { code, message, data } = checked.failure
+  throw new SkeinError(code, message, defined({ data }))
 }

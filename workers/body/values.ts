@@ -1,10 +1,10 @@
 /**
  * Values of the thread as one call sees and changes them: contexts, key-value entries, the todo list
- * (src/core/change.ts).
+ * (src/core/records/change.ts).
  *
  * - A body sees its own changes at once; nobody else does before the call is settled.
- * - What was seen of the snapshot is noted with its version, once.
- * - A value is copied on its way in and out: a body that changes what it was given changes nothing else.
+ * - Each read of the snapshot is recorded once, with its version.
+ * - Values are copied on their way in and out: a body that changes an object changes nothing else.
  */
 import { kvKey, kvSpace } from '../../src/core/records/change.js'
 import type { ValueChange, ValueRead } from '../../src/core/records/change.js'
@@ -14,52 +14,52 @@ import type { SnapshotAccess, Entries, Snapshot, ValueAt } from '../../src/pool/
 
 export interface Values {
   read(key: string): Promise<Json | undefined>
-  /** Of the values that the desk has given beforehand, or that were fetched. */
+  /** Synchronous: only contexts that came with the job, and values that were fetched. */
   readNow(key: string): Json | undefined
   /** The key-value store, with this call's own changes, in order of keys. */
   list(prefix: string): Promise<Entries['entries']>
-  /** So that `readNow` finds it. */
+  /** Makes a value available to `readNow`. */
   fetch(key: string): Promise<void>
   /** Undefined removes it. */
   write(key: string, value: Json | undefined): void
   done(): { readonly reads: readonly ValueRead[]; readonly changes: readonly ValueChange[] }
 }
 
-export function createValues(desk: SnapshotAccess, open: () => Promise<Snapshot>): Values {
-  const seen = new Map<string, ValueAt>()
-  const noted = new Map<string, ValueRead>()
-  const changed = new Map<string, ValueChange>()
-  const given = (key: string): ValueAt | undefined =>
-    seen.get(key) ?? (desk.given && Object.hasOwn(desk.given, key) ? desk.given[key] : undefined)
-  const look = (key: string, found: ValueAt): Json | undefined => {
-    noted.set(key, { key, version: found.version })
+export function createValues(access: SnapshotAccess, open: () => Promise<Snapshot>): Values {
+  const fetched = new Map<string, ValueAt>()
+  const reads = new Map<string, ValueRead>()
+  const changes = new Map<string, ValueChange>()
+  const available = (key: string): ValueAt | undefined =>
+    fetched.get(key) ?? (access.contexts && Object.hasOwn(access.contexts, key) ? access.contexts[key] : undefined)
+  const record = (key: string, found: ValueAt): Json | undefined => {
+    reads.set(key, { key, version: found.version })
     return copied(found.value)
   }
   const fetch = async (key: string): Promise<ValueAt> => {
-    const known = given(key)
+    const known = available(key)
     if (known) return known
     const found = await (await open()).value(key)
-    seen.set(key, found)
+    fetched.set(key, found)
     return found
   }
   return {
     async read(key) {
-      const own = changed.get(key)
+      const own = changes.get(key)
       if (own) return copied(own.value)
       const found = await fetch(key)
-      // It may have been changed while it was fetched.
-      const since = changed.get(key)
-      return since ? copied(since.value) : look(key, found)
+      // The body may have changed it meanwhile.
+      const since = changes.get(key)
+      return since ? copied(since.value) : record(key, found)
     },
     readNow(key) {
-      const own = changed.get(key)
-      return own ? copied(own.value) : look(key, given(key) ?? { version: 0 })
+      const own = changes.get(key)
+      return own ? copied(own.value) : record(key, available(key) ?? { version: 0 })
     },
     async list(prefix) {
       const { version, entries } = await (await open()).entries(prefix)
-      noted.set(kvKey, { key: kvKey, version })
+      reads.set(kvKey, { key: kvKey, version })
       const all = new Map(entries.map(({ key, value }) => [key, value]))
-      for (const { key, value } of changed.values()) {
+      for (const { key, value } of changes.values()) {
         const own = key.startsWith(kvSpace + prefix) ? key.slice(kvSpace.length) : undefined
         if (own === undefined) continue
         if (value === undefined) all.delete(own)
@@ -71,11 +71,11 @@ export function createValues(desk: SnapshotAccess, open: () => Promise<Snapshot>
       await fetch(key)
     },
     write(key, value) {
-      // Again at the end: the order of changes is the order in which they were made.
-      changed.delete(key)
-      changed.set(key, value === undefined ? { key } : { key, value: toJson(value) })
+      // Moved to the end: changes are in the order in which they were made.
+      changes.delete(key)
+      changes.set(key, value === undefined ? { key } : { key, value: toJson(value) })
     },
-    done: () => ({ reads: [...noted.values()], changes: [...changed.values()] }),
+    done: () => ({ reads: [...reads.values()], changes: [...changes.values()] }),
   }
 }
 

@@ -2,8 +2,8 @@
  * `bash` on the thread's own files: a virtual shell with the usual text tools. Nothing of the host is reachable: no
  * processes, no network, no other interpreters.
  *
- * VB1 A command that fails is a result, not a throw: what it changed before is kept, as on a real disk.
- * VB2 A command that is aborted or too late is thrown: nothing of it is kept.
+ * VB1 A command that fails returns a result instead of throwing: its changes are kept, as on a real disk.
+ * VB2 A command that is aborted or timed out throws: none of its changes are kept.
  */
 import { Bash, getCommandNames } from 'just-bash'
 import type { BashExecResult } from 'just-bash'
@@ -24,7 +24,7 @@ export interface CommandError {
   readonly error: string
 }
 
-/** Bounds of one command in a thread's memory; what passes them fails and says so. */
+/** Limits of one command; one that exceeds them fails with a message. */
 const executionLimits = {
   maxOutputSize: 32 * 1024 * 1024,
   maxStringLength: 32 * 1024 * 1024,
@@ -42,7 +42,7 @@ export async function run(
       throw new SkeinError('TOOL_PATH_INVALID', `${cwd} is not a directory; a command cannot run in it.`)
   }
   const timeoutMs = args.opts?.timeoutMs ?? commandTimeoutMs
-  // It looks at the time itself: while a loop of a script runs, no timer fires.
+  // Checks the clock itself: while a loop of a script runs, no timer fires.
   const shell = new Bash({
     customCommands: [shellLs],
     fs: createShellFiles(files, getCommandNames()),
@@ -55,7 +55,7 @@ export async function run(
   })
   const output = createCollector(outputBytes)
   output.add(stdout)
-  // Said of interpreters that are left off, to whoever configures the shell; not to a model.
+  // Advice about disabled interpreters is for whoever configures the shell, not for a model.
   output.add(stderr.replaceAll(/command not available in browser environments.*/g, 'command not found'))
   const text = output.text('send it to a file and read that in parts')
   if (exitCode === 0) return text
@@ -72,7 +72,7 @@ interface Limits {
   readonly signal: AbortSignal
 }
 
-/** VB2. The shell gives a result also when it is stopped, which is not that of the command. */
+/** VB2: a stopped command throws, although the shell returns a result for it. */
 async function inTime(
   { cmd, timeoutMs, signal }: Limits,
   work: (stopped: AbortSignal) => Promise<BashExecResult>,

@@ -1,6 +1,6 @@
 /**
- * From a command and its arguments to what the virtual shell takes: one word that it does not parse, and arguments that
- * it does not touch. Of `sh` and `bash` it also makes sense of options that the virtual ones do not know (`-lc`).
+ * Translates a command and its arguments for the virtual shell: one word that it does not parse, and arguments that it
+ * does not change. Options of `sh` and `bash` that the virtual ones do not know (`-lc`) are translated, too.
  */
 
 export interface ShellCommand {

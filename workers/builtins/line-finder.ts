@@ -1,15 +1,15 @@
 /**
- * Finds some lines among many: the first two places where they are.
+ * Finds a sequence of lines in a text: its first two positions.
  *
- * - A search costs what there are lines, however they repeat (Knuth, Morris and Pratt).
- * - All searches together take at most `mostSteps`; then it is said that it is too much.
+ * - A search is linear in the lines, however they repeat (Knuth, Morris and Pratt).
+ * - All searches together take at most `mostSteps`; past that they fail.
  */
 
 const mostSteps = 50_000_000
 
 export interface LineFinder {
-  /** At most two places, from `from` on. */
-  find(wanted: readonly string[], from: number): readonly number[] | 'too much'
+  /** At most two positions, from `from` on. */
+  find(sought: readonly string[], from: number): readonly number[] | 'too much'
 }
 
 export function createLineFinder(lines: readonly string[]): LineFinder {
@@ -21,15 +21,15 @@ export function createLineFinder(lines: readonly string[]): LineFinder {
     return numbers.size - 1
   }
   let text: Int32Array | undefined
-  let left = mostSteps
+  let remainingSteps = mostSteps
   return {
-    find(wanted, from) {
-      // Made when something is not where it is said to be.
+    find(sought, from) {
+      // Created when a hunk is not where its header says.
       text ??= Int32Array.from(lines, numberOf)
-      const pattern = Int32Array.from(wanted, (line) => numbers.get(line) ?? -1)
+      const pattern = Int32Array.from(sought, (line) => numbers.get(line) ?? -1)
       if (pattern.includes(-1)) return []
-      left -= text.length - from + pattern.length
-      if (left < 0) return 'too much'
+      remainingSteps -= text.length - from + pattern.length
+      if (remainingSteps < 0) return 'too much'
       return search(text, pattern, from)
     },
   }
@@ -48,7 +48,7 @@ function search(text: Int32Array, pattern: Int32Array, from: number): readonly n
   return found
 }
 
-/** How much of the pattern still matches where its next line does not. */
+/** The failure function: how much of the pattern still matches when its next line does not. */
 function backOf(pattern: Int32Array): Int32Array {
   const back = new Int32Array(pattern.length)
   for (let at = 1, matched = 0; at < pattern.length; at++) {

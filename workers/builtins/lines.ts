@@ -1,7 +1,7 @@
 /**
- * Some lines of a file that need not fit into memory.
+ * Reads some lines of a file that need not fit into memory.
  *
- * - No more of the file is read than the last line that is asked for; no more is held than one result.
+ * - The file is read up to the last requested line; memory is bounded by one result.
  */
 import { Buffer } from 'node:buffer'
 import { SkeinError } from '../../src/core/failure.js'
@@ -47,11 +47,11 @@ const noteBytes = 64
 
 interface Piece {
   readonly line: string
-  /** False: the line goes on, because it is too long to be held. */
+  /** False: the line is too long to be buffered, and continues. */
   readonly starts: boolean
 }
 
-/** Lines with their ends; throws where the content is not text. */
+/** Lines with their ends; throws if the content is not text. */
 export async function* linesOfText(
   chunks: AsyncIterable<Uint8Array>,
   { path, longest }: { readonly path: string; readonly longest: number },

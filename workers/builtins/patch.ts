@@ -1,12 +1,11 @@
 /**
- * A unified diff put onto a text.
+ * Applies a unified diff to a text.
  *
- * - A hunk goes where its header says (moved as far as the hunk before it was), if its lines are there; otherwise
- *   to the one place where they are. Two places are a refusal, not a guess, and lines never match approximately.
- * - Line ends are the text's own: lines that stay are not touched, new ones end like their neighbours.
- * - All hunks or none.
- * - Looking for a hunk costs what the text is long, and looking for all of them has an end, whatever they and the
- *   text are.
+ * - A hunk is applied where its header says (shifted like the hunk before it) if its lines are there; otherwise at the
+ *   only position where they are. Two positions are an error, not a guess, and lines never match approximately.
+ * - Line ends are those of the text: unchanged lines keep theirs, new ones end like their neighbours.
+ * - All hunks are applied, or none.
+ * - The search for a hunk is linear in the text, and the search for all of them is bounded.
  */
 import { parsePatch } from 'diff'
 import type { StructuredPatchHunk } from 'diff'
@@ -14,7 +13,7 @@ import { SkeinError, toFailure } from '../../src/core/failure.js'
 import { createLineFinder } from './line-finder.js'
 import type { LineFinder } from './line-finder.js'
 
-/** Gives the new text, or throws TOOL_PATCH_FAILED. `path` is for messages. */
+/** Returns the new text, or throws TOOL_PATCH_FAILED. `path` is for messages. */
 export function patchText(path: string, text: string, patch: string): string {
   const hunks = hunksOf(path, patch)
   const bom = text.startsWith('\uFEFF') ? '\uFEFF' : ''
@@ -90,9 +89,9 @@ const bare = (line: string): string => (line.endsWith('\r') ? line.slice(0, -1) 
 interface Search {
   readonly path: string
   readonly lines: readonly Line[]
-  /** Hunks come in order: not before this line. */
+  /** Hunks are in order: this one is not before this line. */
   readonly from: number
-  /** How far the hunk before was from where its header said. */
+  /** How far the hunk before was from the line in its header. */
   readonly drift: number
   readonly index: number
   readonly finder: LineFinder
@@ -159,10 +158,15 @@ function splitLines(text: string): readonly Line[] {
   const lines: Line[] = []
   for (const part of text.split(/(?<=\n)/)) {
     if (part === '') continue
-    const end = part.endsWith('\r\n') ? '\r\n' : part.endsWith('\n') ? '\n' : ''
+    const end = lineEndOf(part)
     lines.push({ text: part.slice(0, part.length - end.length), end })
   }
   return lines
+}
+
+function lineEndOf(line: string): '\r\n' | '\n' | '' {
+  if (line.endsWith('\r\n')) return '\r\n'
+  return line.endsWith('\n') ? '\n' : ''
 }
 
 /** How most lines end. */

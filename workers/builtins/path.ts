@@ -1,7 +1,7 @@
 /**
- * Paths that a model gives for its thread's own files, and what is told of those that do not work.
+ * Checks paths that a model gives for its thread's files, and turns errors about them into advice.
  *
- * - A path that climbs above the root is refused, never bent into something else.
+ * - A path that leads above the root is refused, never changed into another.
  */
 import { posix } from 'node:path'
 import { SkeinError } from '../../src/core/failure.js'
@@ -14,7 +14,8 @@ export function threadPath(path: string): string {
   checkPath(path)
   let depth = 0
   for (const name of path.split('/')) {
-    depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
+    if (name === '..') depth--
+    else if (name !== '' && name !== '.') depth++
     if (depth < 0)
       throw new SkeinError(
         'TOOL_PATH_ESCAPE',
@@ -24,16 +25,15 @@ export function threadPath(path: string): string {
   return posix.resolve('/', path)
 }
 
-/** What no file system takes. */
+function whyInvalid(path: string): string | undefined {
+  if (path === '') return 'is empty'
+  if (path.includes('\0')) return 'has a zero byte'
+  return path.length > pathChars ? `is longer than ${pathChars} characters` : undefined
+}
+
+/** Throws for paths that no file system accepts. */
 export function checkPath(path: string): void {
-  const why =
-    path === ''
-      ? 'is empty'
-      : path.includes('\0')
-        ? 'has a zero byte'
-        : path.length > pathChars
-          ? `is longer than ${pathChars} characters`
-          : undefined
+  const why = whyInvalid(path)
   if (why !== undefined)
     throw new SkeinError(
       'TOOL_PATH_INVALID',
@@ -43,7 +43,7 @@ export function checkPath(path: string): void {
 
 const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
   ENOENT: ['TOOL_PATH_INVALID', 'does not exist. List the directory above it to see what is there'],
-  // Of a directory that should be made where a file is.
+  // A directory was to be created where a file is.
   EEXIST: ['TOOL_PATH_INVALID', 'leads through something that is not a directory'],
   ENOTDIR: ['TOOL_PATH_INVALID', 'leads through something that is not a directory'],
   EISDIR: ['TOOL_PATH_INVALID', 'is a directory; this needs a file. List it to see what is in it'],
@@ -56,7 +56,7 @@ const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
   ENOSPC: ['FILES_QUOTA', 'does not fit: the disk is full'],
 }
 
-/** What a model can do about an error of a file system; anything else stays as it is. */
+/** Advice for a model about an error of a file system; other errors stay as they are. */
 export function toldOf(path: string, thrown: unknown): unknown {
   if (isFileError(thrown) && thrown.syscall === 'grep') return noPattern(thrown.path, thrown.why)
   if (isFileError(thrown) && thrown.syscall === 'glob')
@@ -85,7 +85,7 @@ export function errorCode(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 }
 
-/** Runs what touches `path`, and tells its error. */
+/** Runs an operation on `path`, with errors that a model understands. */
 export async function touching<Value>(path: string, touch: () => Promise<Value>): Promise<Value> {
   try {
     return await touch()

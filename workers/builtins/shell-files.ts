@@ -1,11 +1,10 @@
 /**
  * A thread's files as the virtual shell sees them.
  *
- * - Each operation asks the thread's files for what it needs and no more, because what a call has read decides
- *   whether it must run again (T3). Devices and the places of commands are no files and are never asked for.
- * - What goes wrong is the error that Node gives, by code and first word of the message; commands make their words
- *   of it.
- * - Every operation runs trusted: the shell guards the globals of its own code, not ours.
+ * - Each operation reads no more of the thread's files than it needs, because the reads of a call decide whether it must
+ *   run again (T3). Devices and directories of commands are not files of the thread.
+ * - Errors have the code and the first word of Node's errors; commands derive their messages from them.
+ * - Every operation runs trusted: the shell restricts globals for its own code, not for ours.
  */
 import { Buffer } from 'node:buffer'
 import { posix } from 'node:path'
@@ -19,7 +18,7 @@ const commandDirs = ['/usr/bin', '/bin']
 
 type Encoding = Parameters<IFileSystem['readFile']>[1]
 
-/** `commands` are found at their usual places. */
+/** `commands` appear in the usual directories. */
 export function createShellFiles(files: Files, commands: readonly string[]): IFileSystem {
   const places = new Set(commandDirs.flatMap((dir) => [dir, ...commands.map((name) => posix.join(dir, name))]))
   const isOurs = (path: string): boolean => devices.has(path) || places.has(path)
@@ -50,7 +49,7 @@ function looks(files: Files, isOurs: (path: string) => boolean): Pick<IFileSyste
     readFile: async (path, options) => Buffer.from(await bytesAt(path)).toString(nodeEncoding(options)),
     readFileBuffer: bytesAt,
     exists: (path) => trusted(async () => isOurs(path) || files.exists(path)),
-    // Who moves or copies one file to the place of another must know that they are two: a file is where it is.
+    // `mv` and `cp` compare identities to detect that source and target are one file: a real path is one file.
     stat: async (path) => ({
       ...(await statOf(path, () => files.stat(path))),
       identity: await trusted(async () => (isOurs(path) ? path : files.realpath(path))),
@@ -59,7 +58,7 @@ function looks(files: Files, isOurs: (path: string) => boolean): Pick<IFileSyste
     readdir: (path) => trusted(async () => [...(await files.readdir(path))]),
     readdirWithFileTypes: (path) => trusted(() => entriesOf(files, path)),
     resolvePath: (base, path) => posix.resolve('/', base, path),
-    // For what cannot wait; the rest finds its paths by listing.
+    // Only for synchronous callers; the others list directories.
     getAllPaths: () => [],
     readlink: (path) => trusted(() => files.readlink(path)),
     realpath: (path) => trusted(async () => (isOurs(path) ? path : files.realpath(path))),
@@ -67,14 +66,14 @@ function looks(files: Files, isOurs: (path: string) => boolean): Pick<IFileSyste
 }
 
 function changes(files: Files, isOurs: (path: string) => boolean): Omit<IFileSystem, Look> {
-  /** The shell's own places stay as they are. */
+  /** Paths of the shell itself cannot be changed. */
   const change = (syscall: string, paths: readonly string[], work: () => Promise<void>): Promise<void> =>
     trusted(async () => {
       const path = paths.find(isOurs)
       if (path !== undefined) throw fileError('EBUSY', { syscall, path }, 'it belongs to the shell')
       await work()
     })
-  /** Makes the directories above, unlike a real shell: this one would end the whole script, not the command. */
+  /** Creates missing parents, unlike a real shell: here the error would end the whole script, not the command. */
   const put = (path: string, work: () => Promise<void>): Promise<void> =>
     devices.has(path) ? Promise.resolve() : change('open', [path], work)
   return {
@@ -92,7 +91,7 @@ function changes(files: Files, isOurs: (path: string) => boolean): Omit<IFileSys
           throw fileError('EISDIR', { syscall: 'cp', path: from, dest: to })
         await files.copy(from, to)
       }),
-    // Contents are shared anyway; that a later write shows at both names is not promised.
+    // A copy: a later write is not visible under both names.
     link: (from, to) =>
       change('link', [from, to], async () => {
         if (await files.exists(to)) throw fileError('EEXIST', { syscall: 'link', path: from, dest: to })
@@ -100,7 +99,7 @@ function changes(files: Files, isOurs: (path: string) => boolean): Omit<IFileSys
       }),
     symlink: (target, path) => change('symlink', [path], () => files.symlink(target, path)),
     chmod: (path, mode) => change('chmod', [path], () => files.chmod(path, mode)),
-    // A file's time is that of the step that changed it, and nobody's to set.
+    // The time of a file is that of the step that changed it, and cannot be set.
     utimes: (path) =>
       trusted(async () => {
         if (!isOurs(path) && !(await files.exists(path))) throw fileError('ENOENT', { syscall: 'utime', path })
@@ -139,5 +138,6 @@ function encoded(content: string | Uint8Array, options: Encoding): Uint8Array {
 
 function nodeEncoding(options: Encoding): 'utf8' | 'ascii' | 'latin1' | 'base64' | 'hex' {
   const named = typeof options === 'string' ? options : (options?.encoding ?? 'utf8')
-  return named === 'binary' ? 'latin1' : named === 'utf-8' ? 'utf8' : named
+  if (named === 'binary') return 'latin1'
+  return named === 'utf-8' ? 'utf8' : named
 }

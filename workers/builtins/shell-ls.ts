@@ -1,8 +1,8 @@
 /**
- * `ls` of the virtual shell, in place of the shell's own, which takes links for what they lead to and knows no modes.
+ * `ls` of the virtual shell. It replaces the shell's own, which follows links and shows no modes.
  *
- * - A name is told as what it is: its kind, mode, size, time (UTC) and, of a link, where it leads.
- * - Names alone are listed without a look at what they stand for.
+ * - It shows kind, mode, size, time (UTC) and the target of links.
+ * - Without options it reads only names, not their nodes.
  */
 import { posix } from 'node:path'
 import { defineCommand } from 'just-bash'
@@ -20,14 +20,14 @@ const letters = {
   recursive: 'R',
 } as const
 
-/** As the letters that were given. Some change nothing here: one a line is all there is. */
+/** The letters of the options. Some have no effect here: output is always one name a line. */
 type Options = ReadonlySet<string>
 const knownLetters = 'aAldFhrRSt1pn'
 
 interface Entry {
   readonly name: string
   readonly path: string
-  /** Absent where the name is all that is wanted. */
+  /** Absent if only the name is needed. */
   readonly stat?: FsStat
   readonly target?: string
 }
@@ -79,31 +79,30 @@ function parse(args: readonly string[]): {
   return { options, names: names.length > 0 ? names : ['.'] }
 }
 
-/** Undefined, and told, where nothing is. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOTDIR: 'Not a directory',
+  ELOOP: 'Too many levels of symbolic links',
+}
+
+/** Undefined, with an error, if there is nothing at the path. */
 async function named({ fs, options, errors }: Listing, name: string, path: string): Promise<Entry | undefined> {
   try {
     const stat = await fs.lstat(path)
     return { name, path, stat, ...(options.has('l') && stat.isSymbolicLink && { target: await fs.readlink(path) }) }
   } catch (thrown) {
-    const why =
-      errorCode(thrown) === 'ENOTDIR'
-        ? 'Not a directory'
-        : errorCode(thrown) === 'ELOOP'
-          ? 'Too many levels of symbolic links'
-          : 'No such file or directory'
-    errors.push(`ls: cannot access '${name}': ${why}\n`)
+    errors.push(`ls: cannot access '${name}': ${reasons[errorCode(thrown) ?? ''] ?? 'No such file or directory'}\n`)
     return undefined
   }
 }
 
-/** A directory, or a link to one where it is not the link that is asked about. */
+/** Whether its entries are listed: a directory, or a link to one unless the options ask about the link. */
 async function isListed({ fs, options }: Listing, { path, stat }: Entry): Promise<boolean> {
   if (options.has('d')) return false
   if (!stat?.isSymbolicLink || options.has('l') || options.has('F')) return stat?.isDirectory === true
   return (await fs.exists(path)) && (await fs.stat(path)).isDirectory
 }
 
-/** A listing, then those of the directories in it where they are wanted. */
+/** The listing of a directory, followed with `-R` by those of the directories in it. */
 async function directory(listing: Listing, dir: Entry, isTitled: boolean): Promise<readonly string[]> {
   const { fs, options } = listing
   const names = (await fs.readdir(dir.path)).filter(
@@ -137,8 +136,10 @@ async function directory(listing: Listing, dir: Entry, isTitled: boolean): Promi
 }
 
 function sorted({ options }: Listing, entries: readonly Entry[]): readonly Entry[] {
-  const weight = ({ stat }: Entry): number =>
-    options.has('S') ? (stat?.size ?? 0) : options.has('t') ? (stat?.mtime.getTime() ?? 0) : 0
+  const weight = ({ stat }: Entry): number => {
+    if (options.has('S')) return stat?.size ?? 0
+    return options.has('t') ? (stat?.mtime.getTime() ?? 0) : 0
+  }
   const order = [...entries].sort((a, b) => weight(b) - weight(a) || (a.name < b.name ? -1 : 1))
   return options.has('r') ? order.reverse() : order
 }
@@ -163,12 +164,14 @@ function lines({ options }: Listing, entries: readonly Entry[]): string {
 function mark(options: Options, { stat }: Entry): string {
   if (stat?.isDirectory) return options.has('F') || options.has('p') ? '/' : ''
   if (!stat || !options.has('F')) return ''
-  return stat.isSymbolicLink ? '@' : stat.mode & 0o111 ? '*' : ''
+  if (stat.isSymbolicLink) return '@'
+  return stat.mode & 0o111 ? '*' : ''
 }
 
 function modeWord({ isDirectory, isSymbolicLink, mode }: FsStat): string {
   const bits = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
-  return `${isDirectory ? 'd' : isSymbolicLink ? 'l' : '-'}${bits.join('')}`
+  const other = isSymbolicLink ? 'l' : '-'
+  return `${isDirectory ? 'd' : other}${bits.join('')}`
 }
 
 const halfYearMs = 182 * 24 * 3600 * 1000

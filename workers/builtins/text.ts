@@ -1,13 +1,13 @@
 /**
  * Text that a model reads: decoded strictly, cut with a note.
  *
- * - A cut is never in the middle of a character, and what is left fits the limit together with its note.
- * - However much arrives, no more than the limit is held.
+ * - A text is cut between characters, and fits the limit together with its note.
+ * - Memory is bounded by the limit, however much arrives.
  */
 import { Buffer } from 'node:buffer'
 import { SkeinError } from '../../src/core/failure.js'
 
-/** Undefined when it is not text: not UTF-8, or with a zero byte. A byte order mark stays. */
+/** Undefined if it is not text: not UTF-8, or with a zero byte. A byte order mark is kept. */
 export function decodeText(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined
   try {
@@ -27,28 +27,28 @@ export function notText(path: string): SkeinError {
 
 export interface Collector {
   add(chunk: string | Uint8Array): void
-  /** All that came, or its beginning and a note; `hint` ends the note. */
+  /** The whole text, or its beginning and a note; `hint` ends the note. */
   text(hint?: string): string
 }
 
 export function createCollector(maxBytes: number): Collector {
   const kept: Uint8Array[] = []
-  let held = 0
+  let size = 0
   let total = 0
   return {
     add(chunk) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       total += bytes.length
-      const part = bytes.subarray(0, maxBytes - held)
+      const part = bytes.subarray(0, maxBytes - size)
       if (part.length === 0) return
-      // A part of a large chunk must not keep all of it alive.
+      // Copied: a view would keep the whole chunk alive.
       kept.push(part.length < bytes.length ? Uint8Array.from(part) : part)
-      held += part.length
+      size += part.length
     },
     text(hint) {
       const bytes = Buffer.concat(kept)
       const whole = bytes.toString()
-      // What is not UTF-8 grows when it is replaced.
+      // Replacement characters take more bytes than what they replace.
       if (total <= maxBytes && Buffer.byteLength(whole) <= maxBytes) return whole
       const note = `\n[cut: the first part of ${total} bytes${hint === undefined ? '' : `; ${hint}`}]`
       const room = Math.max(0, maxBytes - Buffer.byteLength(note))
@@ -79,7 +79,7 @@ function beginningOf(bytes: Buffer, room: number): string {
   if (bytes.length <= room) return bytes.toString()
   let end = room
   const isMiddle = (): boolean => ((bytes[end] ?? 0) & 0xc0) === 0x80
-  // A character has at most three more bytes; longer runs are no UTF-8.
+  // A character has at most three continuation bytes; longer runs are not UTF-8.
   for (let back = 0; back < 3 && end > 0 && isMiddle(); back++) end--
   return bytes.subarray(0, isMiddle() ? room : end).toString()
 }

@@ -1,5 +1,6 @@
 /**
- * `bash` on a real directory. A command that fails is thrown: its effects are in the world, there is nothing to keep.
+ * `bash` on a real directory. A command that fails throws: its effects are in the world already, and no changes of the
+ * thread's files have to be kept.
  */
 import { stat } from 'node:fs/promises'
 import { SkeinError } from '../../src/core/failure.js'
@@ -30,11 +31,11 @@ export async function run(
     )
   if (!allowNetwork) checkNetwork(cmd, args)
   const root = await openRoot(rootDir)
-  const given = opts?.cwd ?? '.'
-  const cwd = await touching(given, async () => {
-    const real = await pathInside(root, given)
+  const path = opts?.cwd ?? '.'
+  const cwd = await touching(path, async () => {
+    const real = await pathInside(root, path)
     if (!(await stat(real)).isDirectory())
-      throw new SkeinError('TOOL_PATH_INVALID', `${given} is not a directory; a command cannot run in it.`)
+      throw new SkeinError('TOOL_PATH_INVALID', `${path} is not a directory; a command cannot run in it.`)
     return real
   })
   const env = { ...settings.env, SKEIN_IDEMPOTENCY_KEY: idempotencyKey }

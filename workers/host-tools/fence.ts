@@ -1,12 +1,10 @@
 /**
- * Namespaces of Linux around a command, where the machine gives them to the host's user: of processes, so that
- * whatever it started ends with it and it sees no other process; of the network, so that there is none but its own
- * loopback.
+ * Linux namespaces around a command, if the host's user may create them: a PID namespace, so that everything it started
+ * ends with it and it sees no other process; a network namespace, so that it has only its own loopback.
  *
- * - What is there is tried, once per thread and kind, not concluded: kernels, containers and security modules all
- *   have a say.
- * - A command in a namespace of processes can leave its group and its session; it cannot leave the namespace, and the
- *   kernel ends everything in it with its first process.
+ * - Availability is tried out, once per worker and kind of fence: kernels, containers and security modules all decide.
+ * - A command can leave its group and its session, but not its PID namespace, and the kernel ends everything in it with
+ *   its first process.
  */
 import { spawn } from 'node:child_process'
 import { access, constants, stat } from 'node:fs/promises'
@@ -16,9 +14,9 @@ import { SkeinError } from '../../src/core/failure.js'
 import type { Isolation } from '../../src/tools/own/host-tools.js'
 
 export interface Fence {
-  /** It has a namespace of processes. */
+  /** It has a PID namespace. */
   readonly pids: boolean
-  /** It has a network of its own, with nothing in it. */
+  /** It has a network namespace. */
   readonly net: boolean
   /** Put before the command's own executable and arguments. */
   readonly before: readonly string[]
@@ -35,15 +33,15 @@ export interface FenceOptions {
 const none: Fence = { pids: false, net: false, before: [] }
 const trialMs = 5_000
 
-/** By what was asked for. */
+/** Fences that were tried, by the options that matter. */
 const known = new Map<string, Promise<Fence>>()
 
-export async function fenceFor(wanted: FenceOptions): Promise<Fence> {
-  const { isolation, allowNetwork } = wanted
+export async function fenceFor(options: FenceOptions): Promise<Fence> {
+  const { isolation, allowNetwork } = options
   if (isolation === 'none') return none
-  const key = JSON.stringify([allowNetwork, wanted.uid, wanted.gid])
+  const key = JSON.stringify([allowNetwork, options.uid, options.gid])
   const finding =
-    known.get(key) ?? findPrograms().then((programs) => firstThatWorks(programs ? fencesFor(wanted, programs) : []))
+    known.get(key) ?? findPrograms().then((programs) => firstThatWorks(programs ? fencesFor(options, programs) : []))
   known.set(key, finding)
   const found = await finding
   if (isolation === 'required' && !(found.pids && (found.net || allowNetwork))) {
@@ -57,13 +55,13 @@ export async function fenceFor(wanted: FenceOptions): Promise<Fence> {
   return found
 }
 
-/** Who makes the namespaces, and how the command is made to have no more rights than its user. */
+/** How the namespaces are created, and how the command then drops the rights that this took. */
 interface Maker {
   readonly unshare: readonly string[]
   readonly user: readonly string[]
 }
 
-/** Of util-linux, and a shell: by their paths, because the command may have a PATH of its own. */
+/** Paths of util-linux and of a shell: the command may have another PATH. */
 interface Programs {
   readonly unshare: string
   readonly setpriv: string
@@ -82,20 +80,19 @@ async function findPrograms(): Promise<Programs | undefined> {
 }
 
 /** Best first. */
-function fencesFor(wanted: FenceOptions, { unshare: program, setpriv, sh }: Programs): readonly Fence[] {
-  const { allowNetwork } = wanted
+function fencesFor(options: FenceOptions, { unshare: program, setpriv, sh }: Programs): readonly Fence[] {
+  const { allowNetwork } = options
   const pids = ['--pid', '--fork', '--kill-child', '--mount-proc']
   const net = allowNetwork ? [] : ['--net']
   const up = allowNetwork ? '' : 'PATH="$PATH:/usr/sbin:/sbin" ip link set lo up 2>/dev/null; '
-  // The first process of a namespace ignores signals that it does not handle, and orphans come to it: no place for a
-  // command.
-  const whole = makersFor(wanted, setpriv).map(({ unshare, user }) => ({
+  // A shell is the first process: that one ignores signals it does not handle, and adopts orphans.
+  const whole = makersFor(options, setpriv).map(({ unshare, user }) => ({
     pids: true,
     net: !allowNetwork,
     before: [program, ...unshare, ...pids, ...net, '--', sh, '-c', `${up}"$@"; exit $?`, 'sh', ...user],
   }))
   if (allowNetwork) return whole
-  const unconnected = makersFor(wanted, setpriv).map(({ unshare, user }) => ({
+  const unconnected = makersFor(options, setpriv).map(({ unshare, user }) => ({
     pids: false,
     net: true,
     before: [program, ...unshare, ...net, '--', sh, '-c', `${up}exec "$@"`, 'sh', ...user],
@@ -107,7 +104,7 @@ function makersFor({ uid, gid }: FenceOptions, setpriv: string): readonly Maker[
   const isOther = uid !== undefined || gid !== undefined
   const ids = [...(uid === undefined ? [] : [`--reuid=${uid}`]), ...(gid === undefined ? [] : [`--regid=${gid}`])]
   const root: Maker = { unshare: [], user: isOther ? [setpriv, ...ids, '--clear-groups', '--inh-caps=-all', '--'] : [] }
-  // With one user in it, a user namespace has no other to become.
+  // Only the current user is mapped, so that no other user is available in the namespace.
   const own: Maker = {
     unshare: ['--user', '--map-current-user', '--keep-caps'],
     user: [setpriv, '--inh-caps=-all', '--ambient-caps=-all', '--'],
@@ -142,17 +139,18 @@ export interface Executable {
 }
 
 /**
- * The file that a command's name means: a shell in between would take some names for its own. Undefined: there is none.
+ * The executable of a command, found without a shell, which would take some names for its own. Undefined if there is
+ * none.
  */
 export async function executableOf(
   cmd: string,
   { cwd, path }: { readonly cwd: string; readonly path: string },
 ): Promise<Executable | undefined> {
-  const places = cmd.includes('/')
+  const candidates = cmd.includes('/')
     ? [resolve(cwd, cmd)]
     : path.split(delimiter).map((folder) => resolve(cwd, folder, cmd))
   let refused: string | undefined
-  for (const file of places) {
+  for (const file of candidates) {
     const found = await stat(file).catch(() => undefined)
     if (!found?.isFile()) continue
     if (

@@ -1,7 +1,7 @@
 /**
- * Which commands are refused when the network is not allowed: the usual ways out, by what the command says, also
- * where it says it to a shell or to a program that starts another. It tells a model early and in words. It is a
- * policy: a program may open a connection without saying so, which only a network namespace prevents (fence.ts).
+ * Refuses commands that use the network where it is not allowed: the usual programs, also inside scripts and behind
+ * programs that start others. It is advice for the model, not a barrier: only a network namespace (fence.ts) prevents
+ * a program from opening connections.
  */
 import { basename } from 'node:path'
 import { SkeinError } from '../../src/core/failure.js'
@@ -50,7 +50,7 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   ),
 }
 
-/** A command that starts one that starts one: deeper than anyone writes by hand. */
+/** Commands within commands: more than anyone writes by hand. */
 const deepest = 32
 
 export function checkNetwork(cmd: string, args: readonly string[]): void {
@@ -63,16 +63,17 @@ function check(words: readonly string[], depth: number): void {
   refuse(name, words)
   if (depth === deepest) throw tooDeep(name)
   const within = (inner: readonly string[]): void => check(inner, depth + 1)
-  const said = (script: string): void => commandsOf(script).forEach(within)
-  // A script is one arg to us and many commands to its shell.
-  if (shells.has(name)) args.forEach(said)
-  if (name === 'eval') said(args.join(' '))
-  if (name === 'env') splitStrings(args).forEach(said)
+  const checkScript = (script: string): void => commandsOf(script).forEach(within)
+  // A script is one argument here, and many commands for its shell.
+  if (shells.has(name)) args.forEach(checkScript)
+  if (name === 'eval') checkScript(args.join(' '))
+  if (name === 'env') splitStrings(args).forEach(checkScript)
   if (name === 'find') args.forEach((word, at) => /^-(exec|ok)(dir)?$/.test(word) && within(args.slice(at + 1)))
   // `command -v curl` asks whether there is one.
-  const wrapper =
-    Object.hasOwn(wrappers, name) && !(name === 'command' && /^-[vV]/.test(args[0] ?? '')) ? wrappers[name] : undefined
-  const inner = wrapper ? afterOwnWords(args, wrapper) : keywords.has(name) ? args : []
+  const asksOnly = name === 'command' && /^-[vV]/.test(args[0] ?? '')
+  const wrapper = Object.hasOwn(wrappers, name) && !asksOnly ? wrappers[name] : undefined
+  const own = keywords.has(name) ? args : []
+  const inner = wrapper ? afterOwnWords(args, wrapper) : own
   if (inner.length > 0) within(inner)
 }
 
@@ -113,7 +114,7 @@ function afterOwnWords(args: readonly string[], { takes = [], words = 0 }: Wrapp
   return []
 }
 
-/** `env -S 'one two'` makes words of one. */
+/** `env -S 'one two'` splits an argument into words. */
 function splitStrings(args: readonly string[]): readonly string[] {
   return args.flatMap((word, at) => {
     if (/^-\w*S$|^--split-string$/.test(word)) return args[at + 1] ?? []

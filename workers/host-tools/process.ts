@@ -1,8 +1,8 @@
 /**
  * One real process, without a shell, in a process group of its own.
  *
- * - When it ends, in time or not, nothing of its group is left running; nor anything that left the group, where it
- *   was fenced in or can be found (HS1). The same when the thread or the host that started it ends.
+ * - When it ends, in time or not, nothing of its group is left running; nor anything that left the group, if it had a
+ *   namespace or can be found by its mark (HS1). The same holds when the worker or the host ends.
  * - Its output is cut while it arrives, in the order in which it arrived.
  * - It sees PATH, HOME, LANG and what it is given, nothing else of the host's environment.
  */
@@ -16,9 +16,9 @@ import { errorCode } from '../builtins/path.js'
 import { createCollector } from '../builtins/text.js'
 import { executableOf, fenceFor } from './fence.js'
 import type { FenceOptions } from './fence.js'
-import { keep } from './keeper.js'
-import type { KeptGroup } from './keeper.js'
-import { killMarked, markName, newMark } from './stray.js'
+import { guardGroup } from './group-guard.js'
+import type { GuardedGroup } from './group-guard.js'
+import { killMarked, markName, newMark } from './marked-processes.js'
 
 export interface HostCommand {
   readonly cmd: string
@@ -39,7 +39,7 @@ export interface Ended {
   readonly output: string
 }
 
-/** How long a process that left the group may hold the output open after the command ended. */
+/** How long a process that left the group may keep the output open after the command ended. */
 const lingerMs = 1000
 
 export async function runProcess(command: HostCommand): Promise<Ended> {
@@ -72,46 +72,46 @@ export async function runProcess(command: HostCommand): Promise<Ended> {
 
 interface Started {
   readonly child: ChildProcess
-  /** All that it started, as far as it can be found. */
+  /** Ends everything it started, as far as it can be found. */
   kill(): void
-  /** Its end is known, and the keeper need not care. */
+  /** It has ended: the guard forgets it. */
   release(): void
 }
 
-async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: HostCommand): Promise<Started> {
+async function start({ cmd, args, cwd, home, env, fence: fenceOptions, signal }: HostCommand): Promise<Started> {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG = 'C.UTF-8' } = process.env
-  const given = { PATH, LANG, HOME: home, ...env }
-  const [fence, found] = await Promise.all([fenceFor(wanted), executableOf(cmd, { cwd, path: given.PATH })])
+  const baseEnv = { PATH, LANG, HOME: home, ...env }
+  const [fence, found] = await Promise.all([fenceFor(fenceOptions), executableOf(cmd, { cwd, path: baseEnv.PATH })])
   signal.throwIfAborted()
   if (!found) throw notStarted(cmd, 'there is no such executable')
   if (!found.allowed) throw notStarted(cmd, 'it may not be executed')
   const mark = newMark()
-  const kept = keep(mark)
-  const inEnv = { ...given, ...(mark !== undefined && { [markName]: mark }) }
-  const options = { cwd, env: inEnv, ...(fence.before.length === 0 && { argv0: cmd, ...userOf(wanted) }) }
-  const child = spawned(cmd, [...fence.before, found.file, ...args], { options, kept })
+  const guarded = guardGroup(mark)
+  const inEnv = { ...baseEnv, ...(mark !== undefined && { [markName]: mark }) }
+  const options = { cwd, env: inEnv, ...(fence.before.length === 0 && { argv0: cmd, ...userOf(fenceOptions) }) }
+  const child = spawned(cmd, [...fence.before, found.file, ...args], { options, guarded })
   const { pid } = child
   const kill = (): void => {
     if (pid !== undefined) killGroup(pid)
     if (mark !== undefined && !fence.pids) killMarked(mark)
   }
-  return { child, kill, release: kept.ended }
+  return { child, kill, release: guarded.ended }
 }
 
 interface Spawning {
   readonly options: SpawnOptions
-  readonly kept: KeptGroup
+  readonly guarded: GuardedGroup
 }
 
-/** Some reasons why not are thrown at once, others come as an event. */
-function spawned(cmd: string, [file = '', ...args]: readonly string[], { options, kept }: Spawning): ChildProcess {
+/** Some errors are thrown at once, others arrive as an event. */
+function spawned(cmd: string, [file = '', ...args]: readonly string[], { options, guarded }: Spawning): ChildProcess {
   try {
     const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-    if (child.pid === undefined) kept.ended()
-    else kept.begun(child.pid)
+    if (child.pid === undefined) guarded.ended()
+    else guarded.begun(child.pid)
     return child
   } catch (thrown) {
-    kept.ended()
+    guarded.ended()
     if (thrown instanceof Error) throw notStarted(cmd, whyNot(thrown), thrown)
     throw thrown
   }
@@ -131,7 +131,7 @@ function endOf({ child, kill, release }: Started, cmd: string): Promise<Omit<End
     child.once('exit', () => {
       kill()
       release()
-      // Whoever got away may still hold the pipes.
+      // A process that left the group may still hold the pipes.
       stopWaiting = systemClock.wakeAt(systemClock.now() + lingerMs, () => {
         child.stdout?.destroy()
         child.stderr?.destroy()
@@ -148,19 +148,22 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (thrown) {
-    // Nobody of it is left.
+    // No process of the group is left.
     if (errorCode(thrown) !== 'ESRCH') throw thrown
   }
 }
 
 function whyNot(thrown: Error): string {
-  if (errorCode(thrown) === 'EPERM')
-    return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
-  return errorCode(thrown) === 'ENOENT'
-    ? 'there is no such executable'
-    : errorCode(thrown) === 'EACCES'
-      ? 'it may not be executed'
-      : thrown.message
+  switch (errorCode(thrown)) {
+    case 'EPERM':
+      return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
+    case 'ENOENT':
+      return 'there is no such executable'
+    case 'EACCES':
+      return 'it may not be executed'
+    default:
+      return thrown.message
+  }
 }
 
 function notStarted(cmd: string, why: string, cause?: Error): SkeinError {

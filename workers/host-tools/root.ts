@@ -1,10 +1,10 @@
 /**
- * The real directory that host tools work in, and the way to a path below it.
+ * The real directory of host tools, and the resolution of paths below it.
  *
- * - Every link on the way is followed here, one by one, also where the end does not exist yet; what leads outside is
- *   refused before anything is opened.
- * - The directories may change while we look: what was opened is compared with what is at the path then, and
- *   nothing is read or written before.
+ * - Every link on the way is resolved here, one by one, even if the target does not exist yet; a path that leads
+ *   outside is refused before anything is opened.
+ * - Directories may change meanwhile: before anything is read or written, the opened file is compared with what is at
+ *   the path then.
  */
 import { constants } from 'node:fs'
 import { lchown, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -14,46 +14,42 @@ import { systemRandom } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { checkPath, errorCode } from '../builtins/path.js'
 
-/** As many as Linux follows. */
+/** As in Linux. */
 const mostLinks = 40
 
 export interface Root {
   /** The real path of the directory. */
   readonly dir: string
-  /** As it was given. */
-  readonly given: string
+  /** The path in the options. */
+  readonly name: string
 }
 
-export async function openRoot(given: string): Promise<Root> {
+export async function openRoot(rootDir: string): Promise<Root> {
   try {
-    return { given, dir: await realpath(given) }
+    return { name: rootDir, dir: await realpath(rootDir) }
   } catch (thrown) {
     throw new SkeinError(
       'BAD_OPTION',
-      `the rootDir ${given} of hostTools cannot be opened: ` +
+      `the rootDir ${rootDir} of hostTools cannot be opened: ` +
         `${thrown instanceof Error ? thrown.message : String(thrown)}. Make the directory, or give another.`,
       { cause: thrown },
     )
   }
 }
 
-/** The real path of what a model calls `path`; its last part need not exist. */
+/** The real path of a model's `path`; its last part need not exist. */
 export async function pathInside(root: Root, path: string): Promise<string> {
   checkPath(path)
-  const wanted = resolve(root.dir, path)
-  // Absolute paths may be told by the name that the root was given.
-  const inner = isInside(root.dir, wanted)
-    ? wanted
-    : isAbsolute(path) && isInside(root.given, wanted)
-      ? join(root.dir, relative(root.given, wanted))
-      : undefined
-  if (inner === undefined) throw escape(root, path)
-  return follow(root, path, inner)
+  const absolute = resolve(root.dir, path)
+  // An absolute path may begin with the root as the options name it.
+  if (isInside(root.dir, absolute)) return follow(root, path, absolute)
+  if (!isAbsolute(path) || !isInside(root.name, absolute)) throw escape(root, path)
+  return follow(root, path, join(root.dir, relative(root.name, absolute)))
 }
 
-async function follow(root: Root, path: string, wanted: string): Promise<string> {
+async function follow(root: Root, path: string, absolute: string): Promise<string> {
   let at = root.dir
-  let rest = namesOf(relative(root.dir, wanted))
+  let rest = namesOf(relative(root.dir, absolute))
   for (let links = 0; rest.length > 0;) {
     const [name = '', ...after] = rest
     const next = join(at, name)
@@ -66,7 +62,7 @@ async function follow(root: Root, path: string, wanted: string): Promise<string>
     if (++links > mostLinks) throw new SkeinError('TOOL_PATH_INVALID', `${path} goes round in a circle of links.`)
     const led = resolve(at, target, ...after)
     if (!isInside(root.dir, led)) throw escape(root, path)
-    // From the top again: the target may itself lead through links.
+    // From the root again: the target may itself contain links.
     at = root.dir
     rest = namesOf(relative(root.dir, led))
   }
@@ -75,7 +71,7 @@ async function follow(root: Root, path: string, wanted: string): Promise<string>
 
 const namesOf = (path: string): readonly string[] => path.split(sep).filter((name) => name !== '')
 
-/** Where a link leads; undefined for everything else and for nothing. */
+/** The target of a link; undefined if the path is none. */
 async function targetOf(path: string): Promise<string | undefined> {
   try {
     return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined
@@ -90,19 +86,16 @@ function isInside(dir: string, path: string): boolean {
 }
 
 function escape(root: Root, path: string): SkeinError {
-  return new SkeinError(
-    'TOOL_PATH_ESCAPE',
-    `${JSON.stringify(path)} leads outside ${root.given}. Give a path below it.`,
-  )
+  return new SkeinError('TOOL_PATH_ESCAPE', `${JSON.stringify(path)} leads outside ${root.name}. Give a path below it.`)
 }
 
 /** A regular file, open for reading. `real` comes from `pathInside`. */
 export async function openInside(root: Root, real: string): Promise<FileHandle> {
-  // Not to wait for the other end of a pipe.
+  // Non-blocking, because a pipe would wait for its other end.
   return checked(root, real, await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK))
 }
 
-/** Whom new files and directories belong to; default: the host's user. */
+/** The owner of new files and directories; default: the host's user. */
 export interface FileOwner {
   readonly uid?: number
   readonly gid?: number
@@ -114,8 +107,8 @@ export interface Replacement {
 }
 
 /**
- * Puts a file in place at once: whoever looks sees the old content or the new. It is written beside its place first;
- * if a directory above were exchanged meanwhile, the file to be renamed would not be there.
+ * Replaces a file atomically: readers see the old content or the new. It is written to a draft in the same directory
+ * first; if a directory above is exchanged meanwhile, the rename finds no draft.
  */
 export async function replaceInside(root: Root, real: string, { content, owner = {} }: Replacement): Promise<void> {
   const made = await mkdir(dirname(real), { recursive: true })
@@ -129,7 +122,7 @@ export async function replaceInside(root: Root, real: string, { content, owner =
   )
   try {
     await checked(root, draft, handle)
-    // Without the mask of the process, which a new file obeys.
+    // Again, because the umask has been applied to the new file.
     if (mode !== undefined) await handle.chmod(mode)
     if (isGiven(owner)) await handle.chown(owner.uid ?? -1, owner.gid ?? -1)
     await handle.writeFile(content)
@@ -144,13 +137,13 @@ export async function replaceInside(root: Root, real: string, { content, owner =
 
 const isGiven = ({ uid, gid }: FileOwner): boolean => uid !== undefined || gid !== undefined
 
-/** Those that were made on the way, from the first on. */
+/** For the directories that were created, from the first on. */
 async function giveFolders(first: string, last: string, owner: FileOwner): Promise<void> {
   if (!isGiven(owner)) return
   for (let at = last; at.length >= first.length; at = dirname(at)) await lchown(at, owner.uid ?? -1, owner.gid ?? -1)
 }
 
-/** Of an existing file. */
+/** Undefined if the file does not exist. */
 async function modeOf(real: string): Promise<number | undefined> {
   try {
     const found = await lstat(real)

@@ -1,8 +1,8 @@
 /**
  * Searches a real directory line by line.
  *
- * - Links are not followed, so nothing outside is ever read; what is not text is passed over.
- * - In order of path, and no more than is shown.
+ * - Links are not followed, so nothing outside is ever read; files that are not text are skipped.
+ * - Matches are in order of path, and the search stops at the limit.
  */
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -47,7 +47,7 @@ async function* filesBelow(path: string): AsyncGenerator<string> {
   }
 }
 
-/** Undefined: not a directory. One that may not be read, or is gone again, is passed over. */
+/** Undefined if it is not a directory. One that cannot be read, or has been removed, is skipped. */
 async function entriesOf(path: string) {
   try {
     return await readdir(path, { withFileTypes: true })

@@ -1,19 +1,19 @@
 /**
- * How much memory the engines have that this thread has asked for: they run on other threads, and V8 counts it there.
+ * Counts the memory of the engines that this thread has started: they run on other threads, and V8 counts it there.
  */
-import { cell } from './wire.js'
+import { counter } from './wire.js'
 
 const pageBytes = 65_536
-const counted = new Set<Int32Array>()
+const tracked = new Set<Int32Array>()
 
-/** Gives what ends it. */
-export function countGuests(cells: Int32Array): () => void {
-  counted.add(cells)
-  return () => void counted.delete(cells)
+/** Returns what stops tracking. */
+export function trackGuestMemory(counters: Int32Array): () => void {
+  tracked.add(counters)
+  return () => void tracked.delete(counters)
 }
 
 export function guestBytes(): number {
   let pages = 0
-  for (const cells of counted) pages += Atomics.load(cells, cell.pages)
+  for (const counters of tracked) pages += Atomics.load(counters, counter.pages)
   return pages * pageBytes
 }

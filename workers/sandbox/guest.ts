@@ -1,18 +1,17 @@
 /**
- * A job inside a machine: links the modules, starts the code, pumps its promises and carries calls to the host's
- * functions and back. Owns the queue of answers that wait to go in.
+ * Runs a job inside a machine: links the modules, starts the code, runs its promise jobs and passes calls to host
+ * functions and back. Owns the queue of answers on their way in.
  *
- * - The engine is entered only from `run`, never by an answer that comes: it waits in the queue.
- * - Between slices of `sliceMs` the thread belongs to others: a flood of promises does not keep the runs beside it
- *   from going on.
- * - Code that awaits what nothing can settle is told so at once.
+ * - The engine is entered only from `run`: an answer that arrives waits in the queue.
+ * - After each slice of `sliceMs` other runs on the thread get their turn, even during a flood of promises.
+ * - Code that awaits a promise that nothing can settle fails at once.
  */
 import type { QuickJSHandle, VmCallResult } from 'quickjs-emscripten-core'
 import { textOf } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
-import { refused } from './answer.js'
+import { encodeError } from './reply.js'
 import type { Machine } from './machine.js'
-import type { Visit } from './perform.js'
+import type { GuestServices } from './run-guest.js'
 import { prelude, preludeTools } from './prelude.js'
 import type { PreludeTool } from './prelude.js'
 import { linkError, memoryError, missingModule, stackError, guestVerdict } from './verdict.js'
@@ -20,9 +19,9 @@ import type { GuestThrown, Verdict } from './verdict.js'
 import { watchdogMs } from './watchdog.js'
 import type { GuestJob } from './wire.js'
 
-/** Of one value, as JSON. */
+/** The longest value, as JSON. */
 export const mostCharacters = 8 * 2 ** 20
-/** Host functions that have not answered: as many, with as much in their args. */
+/** Limits of pending calls of host functions: their number, and the characters of their args. */
 const mostUnanswered = 1_000
 const mostUnansweredCharacters = 4 * mostCharacters
 const sliceMs = 10
@@ -31,12 +30,12 @@ interface GuestOptions {
   readonly job: GuestJob
   /** By specifier, in JavaScript. */
   readonly sources: ReadonlyMap<string, string>
-  readonly visit: Visit
-  /** A stack in the places of what was written. */
-  readonly written: (stack: string) => string
+  readonly services: GuestServices
+  /** Maps a stack to positions in the source. */
+  readonly sourceStack: (stack: string) => string
 }
 
-/** Something was thrown inside; undefined if the engine could not even say what. */
+/** Something was thrown inside; `thrown` is undefined if the engine could not describe it. */
 class GuestError extends Error {
   override readonly name = 'GuestError'
   readonly thrown: GuestThrown | undefined
@@ -53,7 +52,7 @@ export class Guest {
   readonly #tools = new Map<PreludeTool, QuickJSHandle>()
   #answers: { readonly id: number; readonly text: string }[] = []
   #calls = 0
-  /** The characters of their args, by id. */
+  /** Characters of the args of pending calls, by id. */
   readonly #unanswered = new Map<number, number>()
   #unansweredCharacters = 0
   #wake: () => void = () => undefined
@@ -61,16 +60,16 @@ export class Guest {
   constructor(machine: Machine, options: GuestOptions) {
     this.#machine = machine
     this.#options = options
-    const { visit } = options
-    visit.ending.signal.addEventListener('abort', () => this.#wake())
-    visit.answered = (id, text) => {
+    const { services } = options
+    services.runEnd.signal.addEventListener('abort', () => this.#wake())
+    services.onAnswer = (id, text) => {
       this.#answers.push({ id, text })
       this.#wake()
     }
   }
 
   async run(): Promise<Verdict> {
-    const { ending } = this.#options.visit
+    const { runEnd } = this.#options.services
     try {
       const done = this.#enter(() => this.#start())
       for (;;) {
@@ -79,35 +78,35 @@ export class Guest {
         await this.#pause()
       }
     } catch (thrown) {
-      ending.due()
-      return ending.why ?? this.#verdictOf(thrown)
+      runEnd.isDue()
+      return runEnd.verdict ?? this.#verdictOf(thrown)
     }
   }
 
   #enter<T>(body: () => T): T {
-    const { ending } = this.#options.visit
-    return this.#machine.enter(body, ending.remainingMs() + watchdogMs)
+    const { runEnd } = this.#options.services
+    return this.#machine.enter(body, runEnd.remainingMs() + watchdogMs)
   }
 
   #verdictOf(thrown: unknown): Verdict {
-    const { job, written } = this.#options
-    const facts = { exhausted: this.#machine.exhausted(), memoryLimitBytes: job.memoryLimitBytes, written }
-    if (thrown instanceof GuestError) return guestVerdict(thrown.thrown, facts)
+    const { job, sourceStack } = this.#options
+    const engine = { exhausted: this.#machine.exhausted(), memoryLimitBytes: job.memoryLimitBytes, sourceStack }
+    if (thrown instanceof GuestError) return guestVerdict(thrown.thrown, engine)
     // The engine itself broke: it had no memory left, or V8's stack ended before its own.
-    if (facts.exhausted) return memoryError(job.memoryLimitBytes)
+    if (engine.exhausted) return memoryError(job.memoryLimitBytes)
     if (thrown instanceof RangeError) return stackError()
     return { status: 'error', error: { name: 'InternalError', message: `the engine broke: ${textOf(thrown)}` } }
   }
 
   // ── inside the engine ──
 
-  /** Gives the promise of the JSON that the code comes to. */
+  /** Returns the promise of the JSON of the result. */
   #start(): QuickJSHandle {
     const { context } = this.#machine
     const { job } = this.#options
     const make = this.#evaluate('skein:prelude', prelude, 'global')
     const tools = this.#take(
-      context.callFunction(make, context.undefined, ...this.#doors(), context.newNumber(mostCharacters)),
+      context.callFunction(make, context.undefined, ...this.#hostFunctions(), context.newNumber(mostCharacters)),
     )
     for (const name of preludeTools) this.#tools.set(name, context.getProp(tools, name))
     this.#call('define', this.#text(job.globals))
@@ -125,7 +124,7 @@ export class Guest {
   #load(specifier: string): string | { readonly error: Error } {
     const {
       sources,
-      visit: { ending },
+      services: { runEnd },
       job,
     } = this.#options
     const source = sources.get(specifier)
@@ -139,15 +138,15 @@ export class Guest {
       }
     }
     if (this.#machine.fits(2 * Buffer.byteLength(source))) return source
-    ending.end(memoryError(job.memoryLimitBytes))
+    runEnd.end(memoryError(job.memoryLimitBytes))
     return { error: new Error('out of memory') }
   }
 
-  /** A verdict when there is one. */
+  /** Runs pending jobs for one slice. Returns the verdict when there is one. */
   #pump(done: QuickJSHandle): Verdict | undefined {
     const { context } = this.#machine
-    const { ending, now } = this.#options.visit
-    if (ending.due()) return ending.why
+    const { runEnd, now } = this.#options.services
+    if (runEnd.isDue()) return runEnd.verdict
     const sliceEnd = now() + sliceMs
     const answers = this.#answers
     this.#answers = []
@@ -159,13 +158,13 @@ export class Guest {
     while (context.runtime.hasPendingJob()) {
       const ran = context.runtime.executePendingJobs(100)
       if (ran.error) throw new GuestError(this.#describe(ran.error))
-      if (ending.due()) return ending.why
+      if (runEnd.isDue()) return runEnd.verdict
       if (now() >= sliceEnd) break
     }
     if (context.runtime.hasPendingJob()) return undefined
     const state = context.getPromiseState(done)
     if (state.type === 'rejected') throw new GuestError(this.#describe(state.error))
-    if (state.type === 'fulfilled') return read(context.getString(state.value))
+    if (state.type === 'fulfilled') return toVerdict(context.getString(state.value))
     if (this.#unanswered.size > 0) return undefined
     if (this.#machine.exhausted()) throw new GuestError(undefined)
     return { status: 'error', error: { name: 'Error', message: 'the code awaits a promise that nothing can settle' } }
@@ -191,88 +190,88 @@ export class Guest {
   #describe(thrown: QuickJSHandle): GuestThrown | undefined {
     const { context } = this.#machine
     const body = this.#tools.get('describe')
-    // Without memory the engine throws null, which nobody else can have meant.
+    // Without memory the engine throws null.
     if (
       !body ||
       (this.#machine.exhausted() && context.typeof(thrown) === 'object' && context.sameValue(thrown, context.null))
     )
       return undefined
-    const told = context.callFunction(body, context.undefined, thrown)
-    if (told.error) return undefined
-    return JSON.parse(context.getString(told.value)) as GuestThrown
+    const described = context.callFunction(body, context.undefined, thrown)
+    if (described.error) return undefined
+    return JSON.parse(context.getString(described.value)) as GuestThrown
   }
 
   #text(text: string): QuickJSHandle {
     if (this.#machine.fits(2 * Buffer.byteLength(text))) return this.#machine.context.newString(text)
     const {
-      visit: { ending },
+      services: { runEnd },
       job,
     } = this.#options
-    ending.end(memoryError(job.memoryLimitBytes))
+    runEnd.end(memoryError(job.memoryLimitBytes))
     throw new GuestError(undefined)
   }
 
   // ── out of the engine ──
 
   /** `say`, `keep` and `call` of the prelude. */
-  #doors(): readonly QuickJSHandle[] {
+  #hostFunctions(): readonly QuickJSHandle[] {
     const { context } = this.#machine
-    const { said } = this.#options.visit
+    const { output } = this.#options.services
     return [
       context.newFunction('say', (level, json) =>
-        said.log(context.getString(level), textOf(JSON.parse(context.getString(json)))),
+        output.log(context.getString(level), textOf(JSON.parse(context.getString(json)))),
       ),
       context.newFunction('keep', (json) => {
-        const why = said.report(context.getString(json))
+        const why = output.report(context.getString(json))
         return why === undefined ? context.undefined : context.newString(why)
       }),
-      context.newFunction('call', (index, json) => this.#answer(context.getNumber(index), context.getString(json))),
+      context.newFunction('call', (index, json) => this.#callHost(context.getNumber(index), context.getString(json))),
     ]
   }
 
-  /** The JSON of the answer, or the number under which it will come. */
-  #answer(index: number, json: string): QuickJSHandle {
+  /** The JSON of the reply, or the number under which it will arrive. */
+  #callHost(index: number, json: string): QuickJSHandle {
     const { context } = this.#machine
-    const { visit } = this.#options
+    const { services } = this.#options
     try {
       if (
         this.#unanswered.size === mostUnanswered ||
         this.#unansweredCharacters + json.length > mostUnansweredCharacters
       ) {
         return this.#text(
-          refused(
+          encodeError(
             new RangeError(`${this.#unanswered.size} calls of host functions are unanswered; await some of them first`),
           ),
         )
       }
       const id = this.#calls++
-      const text = visit.ask({ id, index, json })
+      const text = services.callHost({ id, index, json })
       if (text !== null) return this.#text(text)
       this.#unanswered.set(id, json.length)
       this.#unansweredCharacters += json.length
       return context.newNumber(id)
     } catch (thrown) {
-      // The end is told already.
+      // The run has been ended by `#text`.
       if (thrown instanceof GuestError) return context.undefined
       throw thrown
     }
   }
 
-  /** Until there is something to do. */
+  /** Waits until there is something to do. */
   #pause(): Promise<void> {
-    const { ending } = this.#options.visit
+    const { runEnd } = this.#options.services
     return new Promise((resolve) => {
-      if (ending.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob())
+      if (runEnd.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob())
         setImmediate(resolve)
       else this.#wake = resolve
     })
   }
 }
 
-/** Of `settle`. */
-function read(json: string): Verdict {
-  const told = JSON.parse(json) as { readonly value: Json } | { readonly link: string }
-  return 'link' in told ? linkError(told.link) : { status: 'success', result: told.value }
+/** The result of `settle` in the prelude. */
+function toVerdict(json: string): Verdict {
+  const settled = JSON.parse(json) as { readonly value: Json } | { readonly link: string }
+  return 'link' in settled ? linkError(settled.link) : { status: 'success', result: settled.value }
 }
 
 function hostModule(names: readonly string[]): string {

@@ -1,14 +1,14 @@
 /**
- * What `runCode` was asked, checked and with its defaults. Owns the limits of the options and the words for a bad one.
+ * Checks the arguments of `runCode` and fills in the defaults. Owns the limits of the options and their error messages.
  *
- * - A bad option never throws: `toJob` gives the sentence for a `link_error`.
+ * - A bad option never throws: `toJob` returns the message for a `link_error`.
  */
 import { z } from 'zod'
 import { toJson } from '../../src/core/json.js'
 import type { HostFunction } from '../../src/tools/code.js'
 import type { GuestJob } from './wire.js'
 
-/** A heap too small for the engine itself is of no use; the engine is built for less than 2 GB. */
+/** The engine needs some heap itself, and is built for less than 2 GB. */
 const leastMemoryBytes = 2 ** 20
 const mostMemoryBytes = 2 ** 30
 const longestMs = 3_600_000

@@ -1,13 +1,12 @@
 /**
- * One JavaScript engine in WebAssembly, for one run. Owns its memory and the ways to stop it; knows nothing of what it
- * runs.
+ * One JavaScript engine in WebAssembly, for one run. Owns its memory and the ways to stop it; knows nothing of the code.
  *
- * - The code's memory is bounded by the maximum of a `WebAssembly.Memory` of its own. The engine's own limit counts
- *   pieces, not bytes.
- * SM2 Nothing enters the engine but through `enter`, which comes back: by the interrupt handler, which the engine asks
- *     in loops, calls and regular expressions, or else by the watchdog, which also ends what never asks
+ * - The memory of the code is bounded by the maximum of a `WebAssembly.Memory` of its own. The engine's own limit
+ *   counts allocations, not bytes.
+ * SM2 The engine is entered only through `enter`, which always returns: by the interrupt handler, which the engine calls
+ *     in loops, calls and regular expressions, or else by the watchdog, which also ends what never calls it
  *     (`[].forEach.call({ length: 2 ** 53 })`).
- * - An engine is never freed or used again; dropping it gives all of its memory back.
+ * - An engine is never freed or reused; dropping it releases all of its memory.
  */
 import packaged from '@jitl/quickjs-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant } from 'quickjs-emscripten-core'
@@ -18,9 +17,9 @@ import { watched } from './watchdog.js'
 
 export interface Machine {
   readonly context: QuickJSContext
-  /** The engine asked for more memory than it may have, and had to go on without. */
+  /** The engine was refused memory, and had to continue without. */
   exhausted(): boolean
-  /** Whether a text of so many bytes can be handed in: the binding writes without looking. */
+  /** Whether a text of so many bytes can be passed in: the binding does not check its allocation. */
   fits(bytes: number): boolean
   /** Runs `body`, which may call into the engine. Throws when it takes longer than `limitMs`. */
   enter<T>(body: () => T, limitMs: number): T
@@ -29,29 +28,29 @@ export interface Machine {
 const pageBytes = 65_536
 /** The engine is built for no less. */
 const leastPages = 256
-/** What the engine's own data and stack take, below the heap. */
+/** The engine's own data and stack, below the heap. */
 const engineBytes = 5.5 * 2 ** 20
 
-/** Recursion is ended by the engine where the stack allows it; past that V8 ends it. A thread has 4 MB of it. */
+/** The engine's limit for recursion; where V8's own stack (4 MB per thread) ends before, V8 ends it. */
 const stackBytes = 192 * 1024
 
-/** How it is wrapped depends on who loads it. */
+/** Wrapped or not, depending on the loader. */
 const variant: QuickJSSyncVariant = 'default' in packaged ? packaged.default : packaged
 
 interface MachineOptions {
   readonly memoryLimitBytes: number
   readonly interrupted: () => boolean
-  /** It has so many more pages. */
-  readonly grown: (pages: number) => void
+  /** Called when it has allocated so many more pages. */
+  readonly onGrown: (pages: number) => void
 }
 
 export async function createMachine(
   module: WasmModule,
-  { memoryLimitBytes, interrupted, grown }: MachineOptions,
+  { memoryLimitBytes, interrupted, onGrown }: MachineOptions,
 ): Promise<Machine> {
-  const { memory, refused } = createMemory(Math.ceil((engineBytes + memoryLimitBytes) / pageBytes), grown)
+  const { memory, refused } = createMemory(Math.ceil((engineBytes + memoryLimitBytes) / pageBytes), onGrown)
   const engine = await instantiate(module, memory)
-  // Below what the engine is built for, the rest is taken away from the code.
+  // The engine needs at least `leastPages`; what exceeds the limit is taken away from the code.
   const rest = leastPages * pageBytes - engineBytes - memoryLimitBytes
   if (rest > 0) engine.heap.take(rest)
   const runtime = engine.quickjs.newRuntime({ maxStackSizeBytes: stackBytes, interruptHandler: interrupted })
@@ -59,9 +58,9 @@ export async function createMachine(
     context: runtime.newContext(),
     exhausted: refused,
     fits(bytes) {
-      const place = engine.heap.take(bytes + 1)
-      if (place === 0) return false
-      engine.heap.give(place)
+      const address = engine.heap.take(bytes + 1)
+      if (address === 0) return false
+      engine.heap.give(address)
       return true
     },
     enter: watched,
@@ -70,18 +69,18 @@ export async function createMachine(
 
 function createMemory(
   pages: number,
-  grown: (pages: number) => void,
+  onGrown: (pages: number) => void,
 ): { readonly memory: WasmMemory; refused(): boolean } {
   const memory = new wasm.Memory({ initial: leastPages, maximum: Math.max(leastPages, pages) })
-  grown(leastPages)
+  onGrown(leastPages)
   const grow = memory.grow.bind(memory)
   let refused = false
-  // The engine's allocator asks for more than it needs first: only a last refusal counts.
+  // The allocator first asks for more than it needs: only the last refusal counts.
   memory.grow = (delta) => {
     refused = true
     const before = grow(delta)
     refused = false
-    grown(delta)
+    onGrown(delta)
     return before
   }
   return { memory, refused: () => refused }
@@ -97,7 +96,7 @@ async function instantiate(module: WasmModule, wasmMemory: WasmMemory) {
       ready(new wasm.Instance(module, imports))
       return {}
     },
-    // What the engine has to say when it breaks is told by the result.
+    // The result tells what broke.
     print: () => undefined,
     printErr: () => undefined,
   }

@@ -1,12 +1,12 @@
 /**
- * The first code that runs inside an engine: `console`, `report`, the functions of the host and the way out for values.
- * It is text, because it runs on the other side; `PreludeTools` is what the host may then call.
+ * The first code that runs inside an engine: `console`, `report`, the functions of the host and the encoding of values.
+ * It is text, because it runs inside; the host calls the functions that it returns (`preludeTools`).
  *
- * - Only JSON text crosses, in both directions, and its value reads as `toJson` would have it.
- * - It protects nothing: it is the code's to break. What it says is checked by the host.
+ * - Only JSON text crosses, in both directions, in the form that `toJson` gives.
+ * - It protects nothing: the code can break it. The host checks what it is passed.
  */
 
-/** Names of what the prelude gives back. */
+/** The functions that the prelude returns. */
 export const preludeTools = ['define', 'link', 'answer', 'settle', 'describe'] as const
 
 export type PreludeTool = (typeof preludeTools)[number]

@@ -1,10 +1,9 @@
 /**
- * TypeScript to JavaScript: types are removed, not checked. Owns the way back from a place in what runs to a place in
- * what was written.
+ * TypeScript to JavaScript: types are removed, not checked. Owns the mapping of positions back to the source.
  *
- * - No source can end this process. The stripper recurses natively, and a source that nests deeply enough overflows
- *   its stack; so one with more tokens than that could take is stripped in a process of its own. A level of nesting
- *   costs at least one token, and `tokens` never counts fewer than the stripper sees.
+ * - No source can end this process. The stripper recurses natively, and a deeply nested source overflows its stack; so
+ *   a source with enough tokens for that is stripped in a process of its own. A level of nesting takes at least one
+ *   token, and `tokens` never counts fewer than the stripper sees.
  */
 import { execFile } from 'node:child_process'
 import { SourceMap, createRequire } from 'node:module'
@@ -15,38 +14,38 @@ type Transformed = Pick<TransformResult, 'code' | 'map' | 'errors'>
 
 export interface Stripped {
   readonly code: string
-  /** The written place of a line and column of `code`, all counted from 1. */
-  readonly written: (line: number, column: number) => readonly [line: number, column: number]
+  /** The position in the source of a line and column of `code`, all counted from 1. */
+  readonly sourcePosition: (line: number, column: number) => readonly [line: number, column: number]
 }
 
-/** Four times as many do not overflow a worker's 4 MB, whatever they are. */
+/** Four times as many tokens of any kind do not overflow the 4 MB stack of a thread. */
 const mostTokensHere = 2_000
 const tokens = /[\w$]+|[^\s\w$]/g
 
-/** Throws a SyntaxError that names the place. */
+/** Throws a SyntaxError with the position. */
 export async function strip(name: string, source: string, signal: AbortSignal): Promise<Stripped> {
   const { code, map, errors } =
-    (source.match(tokens)?.length ?? 0) > mostTokensHere ? await apart(source, signal) : await here(source)
+    (source.match(tokens)?.length ?? 0) > mostTokensHere ? await stripApart(source, signal) : await stripHere(source)
   const error = errors.find(({ severity }) => severity === 'Error')
-  if (error) throw new SyntaxError(`${error.message} (${name}:${placeOf(source, error.labels[0]?.start ?? 0)})`)
-  let places: SourceMap | undefined
+  if (error) throw new SyntaxError(`${error.message} (${name}:${positionOf(source, error.labels[0]?.start ?? 0)})`)
+  let sourceMap: SourceMap | undefined
   return {
     code,
-    written(line, column) {
+    sourcePosition(line, column) {
       if (!map) return [line, column]
-      places ??= new SourceMap({ ...map, file: map.file ?? name, sourceRoot: '', sourcesContent: [] })
-      const entry = places.findEntry(line - 1, column - 1)
+      sourceMap ??= new SourceMap({ ...map, file: map.file ?? name, sourceRoot: '', sourcesContent: [] })
+      const entry = sourceMap.findEntry(line - 1, column - 1)
       return 'originalLine' in entry ? [entry.originalLine + 1, entry.originalColumn + 1] : [line, column]
     },
   }
 }
 
-function placeOf(source: string, offset: number): string {
+function positionOf(source: string, offset: number): string {
   const before = source.slice(0, offset).split('\n')
   return `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`
 }
 
-async function here(source: string): Promise<Transformed> {
+async function stripHere(source: string): Promise<Transformed> {
   const { transformSync } = await import('oxc-transform')
   return transformSync('code.ts', source, { lang: 'ts', sourcemap: true })
 }
@@ -57,7 +56,7 @@ const { transformSync } = await import(process.argv[1])
 const { code, map, errors } = transformSync('code.ts', await text(process.stdin), { lang: 'ts', sourcemap: true })
 process.stdout.write(JSON.stringify({ code, map, errors }))`
 
-function apart(source: string, signal: AbortSignal): Promise<Transformed> {
+function stripApart(source: string, signal: AbortSignal): Promise<Transformed> {
   const oxc = pathToFileURL(createRequire(import.meta.url).resolve('oxc-transform')).href
   return new Promise((resolve, reject) => {
     const options = { env: {}, signal, killSignal: 'SIGKILL', maxBuffer: 2 ** 28 } as const
@@ -66,14 +65,14 @@ function apart(source: string, signal: AbortSignal): Promise<Transformed> {
       ['--input-type=module', '--eval', program, oxc],
       options,
       (error, output) => {
-        // Out of stack it dies by a signal, or by the exit code that stands for one.
+        // A stack overflow ends it by a signal, or by the exit code that stands for one.
         if (error && !signal.aborted && (error.signal || Number(error.code) > 128))
           reject(new SyntaxError('the source cannot be read: it is nested too deeply'))
         else if (error) reject(error)
         else resolve(JSON.parse(output) as Transformed)
       },
     )
-    // A child that died has told so by its exit.
+    // Of a child that has died; its exit is handled above.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(source)
   })

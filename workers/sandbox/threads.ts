@@ -1,42 +1,42 @@
 /**
- * The threads on which guests of this thread run. Owns how many there are, who shares one and when one is ended.
+ * The threads on which the guests of this thread run. Owns how many there are, which runs share one and when one ends.
  *
- * - A run has a thread to itself while there are fewer than `mostThreads` at work; further ones share. So runs that
- *   wait for each other never wait for a thread.
- * - A thread that a run would not leave gets no further runs, and is ended when nobody waits for anything on it.
- * - An idle thread does not keep the process alive, and is ended after a while: its memory comes back.
+ * - A run has a thread to itself while fewer than `mostThreads` are busy; further runs share. So runs that wait for
+ *   each other never wait for a thread.
+ * - A thread with a run that could not be stopped gets no further runs, and is ended when its other runs are over.
+ * - An idle thread does not keep the process alive, and is ended after a while, which frees its memory.
  */
 import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_threads'
 import { idleClock } from '../../src/core/clock.js'
 import { textOf } from '../../src/core/json.js'
 import { workerFile } from '../../src/tools/worker-url.js'
-import { overAlready } from './answer.js'
-import { countGuests } from './guest-memory.js'
+import { runEnded } from './reply.js'
+import { trackGuestMemory } from './guest-memory.js'
 import { compile } from './wasm.js'
-import { cell, cellCount } from './wire.js'
-import type { HostCall, GuestOrder, GuestReply, GuestThreadData, GuestWord } from './wire.js'
+import { counter, counterCount } from './wire.js'
+import type { HostCall, ToGuest, GuestReply, GuestThreadData, FromGuest } from './wire.js'
 
 const mostThreads = 4
 const idleMs = 10_000
-/** How long the next of many calls is waited for; the thread of the body does nothing else meanwhile. */
+/** How long the thread of the body blocks for the next of many calls. */
 const nextCallMs = 0.1
 
 export interface GuestListener {
-  heard(word: Extract<GuestWord, { run: number }>): void
-  called(call: HostCall): void
-  /** The thread is gone. */
-  broke(why: string): void
+  onMessage(message: Extract<FromGuest, { run: number }>): void
+  onCall(call: HostCall): void
+  /** The thread has ended. */
+  onThreadEnd(why: string): void
 }
 
-/** How a run leaves its thread: `stuck` if it could not be made to. */
+/** How a run leaves its thread: `stuck` if it could not be stopped. */
 export type Leaving = 'gone' | 'stuck'
 
 /** A run's place on a thread. */
 export interface GuestPlace {
   readonly run: number
-  /** Whether the thread hears at all: it may have just been started. */
+  /** Whether the thread receives messages: it may just have been started. */
   isReady(): boolean
-  send(order: GuestOrder): void
+  send(message: ToGuest): void
   reply(reply: GuestReply): void
   /** Another call of this run, if it comes at once. */
   nextCall(): HostCall | undefined
@@ -46,7 +46,7 @@ export interface GuestPlace {
 let threads: GuestThread[] = []
 let runs = 0
 
-/** GH1. Listened to until it is left. */
+/** The listener is called until the place is left. */
 export function takeGuestPlace(listener: GuestListener): GuestPlace {
   const open = threads.filter((thread) => !thread.stuck)
   const idle = open.find((thread) => thread.load === 0)
@@ -65,14 +65,14 @@ class GuestThread {
   readonly #listeners = new Map<number, GuestListener>()
   readonly #worker: Worker
   readonly #channel = new MessageChannel()
-  readonly #cells = new Int32Array(new SharedArrayBuffer(cellCount * Int32Array.BYTES_PER_ELEMENT))
-  readonly #uncount = countGuests(this.#cells)
-  #wake: () => void = () => undefined
+  readonly #counters = new Int32Array(new SharedArrayBuffer(counterCount * Int32Array.BYTES_PER_ELEMENT))
+  readonly #stopTracking = trackGuestMemory(this.#counters)
+  #stopIdleTimer: () => void = () => undefined
 
   constructor() {
     const { port1, port2: calls } = this.#channel
-    const workerData: GuestThreadData = { calls, cells: this.#cells }
-    // Nothing of the process is its business: neither its variables nor what it was started with.
+    const workerData: GuestThreadData = { calls, counters: this.#counters }
+    // It gets nothing of the process: neither its variables nor its options.
     this.#worker = new Worker(workerFile('sandbox/thread'), {
       workerData,
       transferList: [calls],
@@ -80,12 +80,12 @@ class GuestThread {
       execArgv: [],
       name: 'skein guests',
     })
-    port1.on('message', (call: HostCall) => this.#called(call)).unref()
-    this.#worker.on('message', (word: GuestWord) => this.#hear(word))
+    port1.on('message', (call: HostCall) => this.#handleCall(call)).unref()
+    this.#worker.on('message', (message: FromGuest) => this.#receive(message))
     this.#worker.on('error', (thrown) => this.#end(textOf(thrown)))
     this.#worker.on('exit', (code) => this.#end(`its thread exited with ${code}`))
     compile().then(
-      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies GuestOrder),
+      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies ToGuest),
       (thrown: unknown) => this.#end(textOf(thrown)),
     )
   }
@@ -95,13 +95,13 @@ class GuestThread {
   }
 
   take(run: number, listener: GuestListener): GuestPlace {
-    this.#wake()
+    this.#stopIdleTimer()
     this.#listeners.set(run, listener)
     this.#worker.ref()
     return {
       run,
       isReady: () => this.#ready,
-      send: (order) => this.#worker.postMessage(order),
+      send: (message) => this.#worker.postMessage(message),
       reply: (reply) => this.#reply(reply),
       nextCall: () => this.#nextCall(run),
       leave: (how) => this.#leave(run, how),
@@ -114,50 +114,50 @@ class GuestThread {
     if (this.load > 0) return
     if (this.stuck) return this.#end('it was ended')
     this.#worker.unref()
-    this.#wake = idleClock.wakeAt(idleClock.now() + idleMs, () => this.#end('it was idle'))
+    this.#stopIdleTimer = idleClock.wakeAt(idleClock.now() + idleMs, () => this.#end('it was idle'))
   }
 
-  #hear(word: GuestWord): void {
-    if (word.type === 'ready') this.#ready = true
-    else this.#listeners.get(word.run)?.heard(word)
+  #receive(message: FromGuest): void {
+    if (message.type === 'ready') this.#ready = true
+    else this.#listeners.get(message.run)?.onMessage(message)
   }
 
-  #called(call: HostCall): void {
+  #handleCall(call: HostCall): void {
     const listener = this.#listeners.get(call.run)
-    if (listener) listener.called(call)
-    else this.#reply({ run: call.run, id: call.id, text: overAlready })
+    if (listener) listener.onCall(call)
+    else this.#reply({ run: call.run, id: call.id, text: runEnded })
   }
 
   #nextCall(run: number): HostCall | undefined {
-    const seen = Atomics.load(this.#cells, cell.calls)
+    const seen = Atomics.load(this.#counters, counter.calls)
     const found =
-      this.#receive() ??
-      (Atomics.wait(this.#cells, cell.calls, seen, nextCallMs) === 'timed-out' ? undefined : this.#receive())
+      this.#receiveCall() ??
+      (Atomics.wait(this.#counters, counter.calls, seen, nextCallMs) === 'timed-out' ? undefined : this.#receiveCall())
     if (!found || found.run === run) return found
-    setImmediate(() => this.#called(found))
+    setImmediate(() => this.#handleCall(found))
     return undefined
   }
 
-  #receive(): HostCall | undefined {
+  #receiveCall(): HostCall | undefined {
     const received = receiveMessageOnPort(this.#channel.port1) as { readonly message: HostCall } | undefined
     return received?.message
   }
 
   #reply(reply: GuestReply): void {
     this.#channel.port1.postMessage(reply)
-    Atomics.add(this.#cells, cell.replies, 1)
-    Atomics.notify(this.#cells, cell.replies)
+    Atomics.add(this.#counters, counter.replies, 1)
+    Atomics.notify(this.#counters, counter.replies)
   }
 
   #end(why: string): void {
-    this.#wake()
-    this.#uncount()
+    this.#stopIdleTimer()
+    this.#stopTracking()
     this.stuck = true
     threads = threads.filter((thread) => thread !== this)
     this.#channel.port1.close()
     void this.#worker.terminate()
-    const left = [...this.#listeners.values()]
+    const listeners = [...this.#listeners.values()]
     this.#listeners.clear()
-    for (const listener of left) listener.broke(why)
+    for (const listener of listeners) listener.onThreadEnd(why)
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What became of a run: its status with a value or an error. Owns the words for what the engine throws.
+ * The verdict on a run: its status with a value or an error. Owns the wording for what the engine throws.
  *
- * - Memory counts as the cause only where the engine says so, or where it throws nothing at all after having been
- *   refused memory: then it had none left to say it.
+ * - Memory is the cause only if the engine says so, or if it throws nothing at all after it was refused memory: then it
+ *   had none left for an error.
  */
 import type { Json } from '../../src/core/json.js'
 import type { CodeResult, CodeStatus } from '../../src/tools/code.js'
@@ -18,7 +18,7 @@ export interface GuestThrown {
   readonly name: string
   readonly message: string
   readonly stack?: string
-  /** The engine was reading source. */
+  /** Thrown while source was compiled. */
   readonly compiling?: boolean
 }
 
@@ -47,26 +47,30 @@ export function stackError(): Verdict {
 
 /** `string too long` is a text longer than any memory that may be asked for. */
 const outOfMemory = /^(?:out of memory|string too long)$/
-/** So the loader begins to say that a specifier is not there. */
+/** How the loader's message about an unknown specifier begins. */
 export const missingModule = 'the code imports '
 const missingExport = /^Could not find export /
 
-interface Facts {
+interface EngineState {
   readonly exhausted: boolean
   readonly memoryLimitBytes: number
-  readonly written: (stack: string) => string
+  readonly sourceStack: (stack: string) => string
 }
 
-export function guestVerdict(thrown: GuestThrown | undefined, facts: Facts): Verdict {
-  if (!thrown) return facts.exhausted ? memoryError(facts.memoryLimitBytes) : stackError()
+export function guestVerdict(thrown: GuestThrown | undefined, engine: EngineState): Verdict {
+  if (!thrown) return engine.exhausted ? memoryError(engine.memoryLimitBytes) : stackError()
   const { name, message, compiling } = thrown
-  if (name === 'InternalError' && outOfMemory.test(message)) return memoryError(facts.memoryLimitBytes)
+  if (name === 'InternalError' && outOfMemory.test(message)) return memoryError(engine.memoryLimitBytes)
   if (message.startsWith(missingModule) || (name === 'SyntaxError' && missingExport.test(message)))
     return linkError(message)
-  const stack = facts.written(thrown.stack ?? '')
-  const place = compiling ? /(\S+:\d+:\d+)/.exec(stack)?.[1] : undefined
+  const stack = engine.sourceStack(thrown.stack ?? '')
+  const position = compiling ? /(\S+:\d+:\d+)/.exec(stack)?.[1] : undefined
   return {
     status: 'error',
-    error: { name, message: place === undefined ? message : `${message} (${place})`, ...(stack !== '' && { stack }) },
+    error: {
+      name,
+      message: position === undefined ? message : `${message} (${position})`,
+      ...(stack !== '' && { stack }),
+    },
   }
 }

@@ -1,15 +1,15 @@
 /**
- * A limit for what runs on this thread without coming back to its event loop. V8 lets another thread end what runs
- * here; of what Node offers, only `vm` does so and lets the thread live on.
+ * A time limit for synchronous code on this thread. V8 can end what runs here from another thread; of Node's APIs only
+ * `vm` does that without ending the thread.
  */
 import { Script, createContext } from 'node:vm'
 import { broken } from '../../src/core/failure.js'
 
-/** Whoever can be asked to end is asked first. */
+/** After the deadline: code that can end by itself does so first. */
 export const watchdogMs = 100
 
-const room = { body: (): void => undefined }
-createContext(room)
+const sandbox = { body: (): void => undefined }
+createContext(sandbox)
 const call = new Script('body()')
 
 /** Throws when `body` takes longer than `limitMs`. */
@@ -17,14 +17,14 @@ export function watched<T>(body: () => T, limitMs: number): T {
   let outcome = (): T => {
     throw broken('SM2', 'what is watched was not entered')
   }
-  room.body = () => {
+  sandbox.body = () => {
     const value = body()
     outcome = () => value
   }
   try {
-    call.runInContext(room, { timeout: Math.max(1, Math.ceil(limitMs)) })
+    call.runInContext(sandbox, { timeout: Math.max(1, Math.ceil(limitMs)) })
   } finally {
-    room.body = () => undefined
+    sandbox.body = () => undefined
   }
   return outcome()
 }

@@ -1,11 +1,11 @@
 /**
- * Contents that a thread has read lately, by hash: a content never changes, so calls on one thread need not fetch it
- * twice.
+ * An LRU cache of contents by hash: a content never changes, so calls in one worker need not fetch it twice.
  *
- * - It holds at most `mostBytes`; what was used longest ago goes first. Large contents are not kept.
- * - What it holds is its own: it is given and gives copies.
+ * - It holds at most `mostBytes`. Large contents are not cached.
+ * - It stores and returns copies.
  */
 
+/** Of one content. */
 const largestBytes = 1024 * 1024
 
 export interface ContentCache {
@@ -14,27 +14,27 @@ export interface ContentCache {
 }
 
 export function createContentCache(mostBytes: number): ContentCache {
-  const kept = new Map<string, Uint8Array>()
+  const contents = new Map<string, Uint8Array>()
   let total = 0
   const drop = (hash: string, bytes: Uint8Array): void => {
-    kept.delete(hash)
+    contents.delete(hash)
     total -= bytes.byteLength
   }
   return {
     get(hash) {
-      const bytes = kept.get(hash)
+      const bytes = contents.get(hash)
       if (!bytes) return undefined
-      kept.delete(hash)
-      kept.set(hash, bytes)
+      contents.delete(hash)
+      contents.set(hash, bytes)
       return bytes.slice()
     },
     keep(hash, bytes) {
-      if (bytes.byteLength > largestBytes || kept.has(hash)) return
-      kept.set(hash, bytes.slice())
+      if (bytes.byteLength > largestBytes || contents.has(hash)) return
+      contents.set(hash, bytes.slice())
       total += bytes.byteLength
-      for (const [oldest, itsBytes] of kept) {
+      for (const [oldest, oldestBytes] of contents) {
         if (total <= mostBytes) return
-        drop(oldest, itsBytes)
+        drop(oldest, oldestBytes)
       }
     },
   }

@@ -1,12 +1,13 @@
 /**
- * The thread of a worker process that runs bodies: Piscina starts it with its one task, `serve`. The app is imported
- * once, by the same URL as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
+ * The thread of bodies in a worker process: Piscina starts it with its one task, `serve`. The app is imported once, by
+ * the same URL as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
  *
  * - A call is always answered, with data; an error that is thrown loses its class on the way.
- * - A call that was ended or withdrawn before it began never begins. Between the word that it may begin and
- *   its body nothing is waited for.
+ * - A call that was ended or withdrawn before it began never begins. Nothing is awaited between that check and the
+ *   body.
  * - An aborted body is waited for: the host ends the worker of one that does not end by itself.
- * - What nobody caught ends the worker, and the host is told why; a promise that nobody awaited does not.
+ * - An uncaught exception and `process.exit` end the worker; the host is told why, and which call it was, where the
+ *   async context knows. An unhandled rejection is printed and ends nothing.
  */
 import { isDefinition } from '../../src/agent/schema.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -20,82 +21,94 @@ import type { FindTool } from '../../src/pool/find-tool.js'
 import type { WorkerThreadData, WorkerTask } from '../../src/pool/processes/wire.js'
 import { createContentCache } from './content-cache.js'
 import type { ContentCache } from './content-cache.js'
-import { createSnapshot } from './snapshot.js'
+import { createRemoteSnapshot } from './snapshot.js'
 import { invoke } from '../body/invoke.js'
 import { createHostPort } from './host-port.js'
 import type { CallPort, HostPort } from './host-port.js'
-import { catchOutput, runAsSpeaker, speakingTool } from './output.js'
-import { startHeartbeat } from './pulse.js'
+import { currentCall, redirectOutput, runForCall } from './output.js'
+import { startHeartbeat } from './heartbeat.js'
 import { createProgress } from '../body/progress.js'
 
 const mb = 1024 * 1024
 const execute: BodyPart = { part: 'execute' }
 
-/** What the thread has, for as long as it lives. */
-interface Own {
+/** What all calls of the thread share. */
+interface ThreadServices {
   readonly app: string
-  readonly link: HostPort
+  readonly host: HostPort
   readonly contents: ContentCache
-  readonly shelf: Promise<FindTool>
+  readonly findTool: Promise<FindTool>
 }
 
-/** The one task of this thread. It never ends: calls come over the line to the host. */
+/** The one task of this thread. It never ends: calls arrive over the connection to the host. */
 export function serve({ app, memoryMb, numbers }: WorkerThreadData): Promise<never> {
   const contents = createContentCache(Math.min(32, memoryMb / 4) * mb)
-  const link = createHostPort(numbers, (task, line) => void run(own, task, line))
-  process.on('uncaughtException', (thrown) => {
-    link.tell({ call: 0, dying: toFailure(thrown, 'WORKER_CRASHED').message })
-    process.kill(process.pid, 'SIGKILL')
-  })
-  process.on('unhandledRejection', (thrown) => {
-    const what = thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)
-    process.stderr.write(
-      `${speakingTool() ?? 'the app'} left a promise that nobody awaits, and it was rejected: ${what}\n`,
-    )
-  })
+  const host = createHostPort(numbers, (task, port) => void run(services, task, port))
+  reportEnds(host)
   startHeartbeat({ clock: systemClock, numbers, memoryMb })
-  catchOutput(
+  redirectOutput(
     createProgress({
       clock: systemClock,
       redactor: undefined,
-      said: (what) => what.type === 'log' && link.tell({ call: 0, printed: what.text }),
+      emit: (output) => output.type === 'log' && host.post({ call: 0, printed: output.text }),
     }),
   )
-  const shelf = importTools(app)
-  const own: Own = { app, link, contents, shelf }
-  shelf.then(
-    () => link.tell({ call: 0, loaded: true }),
-    (thrown: unknown) => link.tell({ call: 0, loaded: true, failure: notLoaded(thrown) }),
+  const findTool = importTools(app)
+  const services: ThreadServices = { app, host, contents, findTool }
+  findTool.then(
+    () => host.post({ call: 0, loaded: true }),
+    (thrown: unknown) => host.post({ call: 0, loaded: true, failure: notLoaded(thrown) }),
   )
   return new Promise<never>(() => undefined)
 }
 
-async function run(own: Own, task: WorkerTask, line: CallPort): Promise<void> {
-  const { link } = own
+function reportEnds(host: HostPort): void {
+  const reportDying = (dying: string): void =>
+    host.post({ call: 0, dying, ...defined({ culprit: currentCall()?.call }) })
+  process.on('uncaughtException', (thrown) => {
+    reportDying(toFailure(thrown, 'WORKER_CRASHED').message)
+    process.kill(process.pid, 'SIGKILL')
+  })
+  process.on('unhandledRejection', (thrown) => {
+    const cause = thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)
+    process.stderr.write(
+      `${currentCall()?.tool ?? 'the app'} left a promise that nobody awaits, and it was rejected: ${cause}\n`,
+    )
+  })
+  const { exit } = process
+  const reportedExit: typeof exit = (code) => {
+    reportDying(`it exited with ${code ?? process.exitCode ?? 0}`)
+    return exit.call(process, code)
+  }
+  Object.assign(process, { exit: reportedExit })
+}
+
+async function run(services: ThreadServices, task: WorkerTask, port: CallPort): Promise<void> {
+  const { host } = services
   const { call } = task
   try {
-    const returned = await returnedBy(own, task, line)
-    if (returned) link.answer(call, line.ended ? lost(line.ended) : given(returned, line))
+    const returned = await runTask(services, task, port)
+    if (returned) host.postResult(call, port.ended ? failed(port.ended) : sendContents(returned, port))
   } catch (thrown) {
-    link.answer(call, lost(toFailure(thrown, 'TOOL_THREW')))
+    host.postResult(call, failed(toFailure(thrown, 'TOOL_THREW')))
   } finally {
-    link.end(call, line)
+    host.end(port)
   }
 }
 
-/** Undefined: it was withdrawn. */
-async function returnedBy(
-  { app, link, contents, shelf }: Own,
+/** Undefined if the call was withdrawn. */
+async function runTask(
+  { app, host, contents, findTool }: ThreadServices,
   task: WorkerTask,
-  line: CallPort,
+  port: CallPort,
 ): Promise<Returned | undefined> {
   const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {}, secrets = [], hasParent } = task
-  const find = await shelf.catch((thrown: unknown) => notLoaded(thrown))
-  if (typeof find !== 'function') return lost(find)
+  const find = await findTool.catch((thrown: unknown) => notLoaded(thrown))
+  if (typeof find !== 'function') return failed(find)
   const found = find(name)
   const tool = found instanceof Promise ? await found : found
-  if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
-  if (!link.begin(task, line)) return line.ended ? lost(line.ended) : undefined
+  if (!tool) return failed(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
+  if (!host.begin(task, port)) return port.ended ? failed(port.ended) : undefined
   const job: ToolJob = {
     tool: name,
     args,
@@ -105,27 +118,25 @@ async function returnedBy(
     env,
     secrets,
     ...defined({ hasParent: hasParent || undefined }),
-    cancel: line.cancel,
-    desk: createSnapshot(line, contents, task.given),
-    said: (what) => line.say(what),
+    cancel: port.cancel,
+    snapshot: createRemoteSnapshot(port, contents, task.contexts),
+    emit: (output) => port.emit(output),
   }
   return invoke(tool, job, {
     find,
     clock: systemClock,
     limits: 'elsewhere',
-    within: (sheet, body) => runAsSpeaker({ line, sheet }, body),
+    within: (recorder, body) => runForCall({ port, recorder }, body),
   })
 }
 
-/** The bytes of new files go ahead of the answer. */
-function given(whole: Returned, line: CallPort): Returned {
-  if (!whole.contents) return whole
-  const { contents: made, ...returned } = whole
-  for (const content of made) line.give(content)
+/** The bytes of new files go ahead of the result. */
+function sendContents({ contents, ...returned }: Returned, port: CallPort): Returned {
+  for (const content of contents ?? []) port.sendContent(content)
   return returned
 }
 
-function lost(why: Failure): Returned {
+function failed(why: Failure): Returned {
   return { outcome: { ok: false, failure: why } }
 }
 
@@ -134,7 +145,7 @@ function notLoaded(thrown: unknown): Failure {
 }
 
 async function importTools(app: string): Promise<FindTool> {
-  // Stacks of the app's bodies name its sources.
+  // So that stacks of the app's bodies name its sources.
   process.setSourceMapsEnabled(true)
   const exported: object = await import(app)
   const definitions = Object.values(exported).flat().filter(isDefinition)

@@ -1,12 +1,12 @@
 /**
- * A worker's line to its host, shared by all calls in the process: questions and answers, what bodies say, and the
- * word that a call must end.
+ * A worker's connection to its host, shared by all calls in the process: tasks, questions and answers, output of
+ * bodies, and the order to end a call.
  *
  * - A call that was ended or withdrawn before it began does not begin, however late the worker gets to it (WT1).
- * - A call that is ended waits for nothing any more: what it asked is refused with the reason.
- * - After a call is over nothing of it is said, and what it still waits for stays unanswered.
- * - What is said is written before anything else happens, an answer before the next body begins or the event loop
- *   turns: the host hears it also when the process dies of what comes next.
+ * - A call that is ended waits for nothing any more: its pending questions are rejected with the reason.
+ * - After a call is over nothing more of it is sent, and its pending questions stay unanswered.
+ * - Messages are written synchronously, and an answer before the next body begins or the event loop turns: the host
+ *   gets them even if the process dies of what comes next.
  */
 import { Buffer } from 'node:buffer'
 import { writeSync } from 'node:fs'
@@ -19,39 +19,42 @@ import { createFrameDecoder, encodeFrame } from '../../src/pool/processes/frames
 import type { NewContent, Returned, ToolOutput } from '../../src/pool/port.js'
 import { channel } from '../../src/pool/processes/wire.js'
 import type { FromWorker, WorkerQuestions, ToWorker, Topic, WorkerTask } from '../../src/pool/processes/wire.js'
-import { beginsIn } from './control.js'
+import { tryBegin } from './control.js'
 
 type Post = (message: FromWorker, bytes?: Uint8Array) => void
 
-interface Asked {
-  answered(gets: unknown): void
-  refused(error: Error): void
+interface PendingQuestion {
+  resolve(answer: unknown): void
+  reject(error: Error): void
 }
 
-/** One call's end of the line. It arrives, and begins when its tool is there. */
+/** One call's end of the connection, from the arrival of its task until it is over. */
 export class CallPort {
   readonly cancel: Cancel = createCancel()
+  /** Its number on this worker. */
+  readonly call: number
+  /** Why the host ended it. */
   ended: Failure | undefined
-  readonly #call: number
+  /** The call is over. */
+  closed = false
   readonly #post: Post
-  readonly #asked = new Map<number, Asked>()
+  readonly #pending = new Map<number, PendingQuestion>()
   #questions = 0
-  over = false
 
   constructor(call: number, post: Post) {
-    this.#call = call
+    this.call = call
     this.#post = post
   }
 
-  say(said: ToolOutput): void {
-    if (!this.over) this.#post({ call: this.#call, said })
+  emit(output: ToolOutput): void {
+    if (!this.closed) this.#post({ call: this.call, output })
   }
 
-  give({ hash, bytes }: NewContent): void {
-    this.#post({ call: this.#call, content: { hash } }, bytes)
+  sendContent({ hash, bytes }: NewContent): void {
+    this.#post({ call: this.call, content: { hash } }, bytes)
   }
 
-  /** Gives the number of the question besides its answer: streams and stores are known by it. */
+  /** Returns the number of the question besides its answer: streams and stores are known by it. */
   ask<Each extends Topic>(
     topic: Each,
     asks: WorkerQuestions[Each]['asks'],
@@ -60,11 +63,11 @@ export class CallPort {
     const id = ++this.#questions
     const answer = new Promise<WorkerQuestions[Each]['gets']>((resolve, reject) => {
       if (this.ended) return reject(fromFailure(this.ended))
-      if (this.over) return
-      this.#asked.set(id, { answered: (gets) => resolve(gets as WorkerQuestions[Each]['gets']), refused: reject })
+      if (this.closed) return
+      this.#pending.set(id, { resolve: (value) => resolve(value as WorkerQuestions[Each]['gets']), reject })
       this.#post(
         {
-          call: this.#call,
+          call: this.call,
           id,
           question: { topic, ...asks } as Extract<FromWorker, { question: unknown }>['question'],
         },
@@ -74,51 +77,50 @@ export class CallPort {
     return { id, answer }
   }
 
-  hear(message: Exclude<ToWorker, { readonly task: WorkerTask }>, bytes: Uint8Array | undefined): void {
+  receive(message: Exclude<ToWorker, { readonly task: WorkerTask }>, bytes: Uint8Array | undefined): void {
     if ('ended' in message) return this.end(message.ended)
-    const asked = this.#asked.get(message.id)
-    this.#asked.delete(message.id)
-    if (!('failure' in message)) asked?.answered(bytes ?? message.gets)
-    else
-      asked?.refused(
-        message.errno === undefined
-          ? fromFailure(message.failure)
-          : Object.assign(new Error(message.failure.message), { code: message.errno }),
-      )
+    const question = this.#pending.get(message.id)
+    this.#pending.delete(message.id)
+    if ('failure' in message) question?.reject(toError(message))
+    else question?.resolve(bytes ?? message.answer)
   }
 
-  end(why: Failure): void {
+  end(reason: Failure): void {
     if (this.ended) return
-    this.ended = why
-    const reason = fromFailure(why)
-    this.cancel.abort(reason)
-    for (const { refused } of this.#asked.values()) refused(reason)
-    this.#asked.clear()
+    this.ended = reason
+    const error = fromFailure(reason)
+    this.cancel.abort(error)
+    for (const question of this.#pending.values()) question.reject(error)
+    this.#pending.clear()
   }
 
   close(): void {
-    this.over = true
-    this.#asked.clear()
+    this.closed = true
+    this.#pending.clear()
   }
 }
 
-export interface HostPort {
-  /** Whether the body may begin: nobody has ended the call or withdrawn it. The host is told, if it wants to be. */
-  begin(task: WorkerTask, line: CallPort): boolean
-  end(call: number, line: CallPort): void
-  tell: Post
-  /** Written with those of other calls that end in this turn. */
-  answer(call: number, returned: Returned): void
+function toError({ failure, errno }: Extract<ToWorker, { readonly failure: Failure }>): Error {
+  return errno === undefined ? fromFailure(failure) : Object.assign(new Error(failure.message), { code: errno })
 }
 
-/** Says hello. `arrived` is given each call. */
-export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, line: CallPort) => void): HostPort {
-  const lines = new Map<number, CallPort>()
-  let answers: Buffer[] = []
+export interface HostPort {
+  /** Whether the body may begin: nobody has ended the call or withdrawn it. Reports it to the host if required. */
+  begin(task: WorkerTask, port: CallPort): boolean
+  end(port: CallPort): void
+  post: Post
+  /** Written together with the results of other calls that end in this turn of the event loop. */
+  postResult(call: number, returned: Returned): void
+}
+
+/** Sends the hello. `onTask` is called for each call that arrives. */
+export function createHostPort(numbers: Int32Array, onTask: (task: WorkerTask, port: CallPort) => void): HostPort {
+  const ports = new Map<number, CallPort>()
+  let results: Buffer[] = []
   const flush = (): void => {
-    if (answers.length === 0) return
-    write(answers.length === 1 && answers[0] ? answers[0] : Buffer.concat(answers))
-    answers = []
+    if (results.length === 0) return
+    write(results.length === 1 && results[0] ? results[0] : Buffer.concat(results))
+    results = []
   }
   const post: Post = (message, bytes) => {
     flush()
@@ -128,35 +130,35 @@ export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, 
   const down = new Socket({ fd: channel.down, readable: true, writable: false })
   down.on(
     'data',
-    createFrameDecoder((said, bytes) => {
-      const message = said as ToWorker
-      if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
-      const line = new CallPort(message.call, post)
-      lines.set(message.call, line)
-      arrived(message.task, line)
+    createFrameDecoder((decoded, bytes) => {
+      const message = decoded as ToWorker
+      if (!('task' in message)) return ports.get(message.call)?.receive(message, bytes)
+      const port = new CallPort(message.call, post)
+      ports.set(message.call, port)
+      onTask(message.task, port)
     }),
   )
   post({ call: 0, hello: true })
   return {
-    tell: post,
-    answer(call, returned) {
-      answers.push(encodeFrame({ call, returned } satisfies FromWorker))
-      if (answers.length === 1) process.nextTick(flush)
+    post,
+    postResult(call, returned) {
+      results.push(encodeFrame({ call, returned } satisfies FromWorker))
+      if (results.length === 1) process.nextTick(flush)
     },
-    begin({ call, tells }, line) {
+    begin({ call, reportsBegin }, port) {
       flush()
-      if (line.ended || !beginsIn(numbers, call)) return false
-      if (tells) post({ call, begins: true })
+      if (port.ended || !tryBegin(numbers, call)) return false
+      if (reportsBegin) post({ call, begins: true })
       return true
     },
-    end(call, line) {
-      line.close()
-      lines.delete(call)
+    end(port) {
+      port.close()
+      ports.delete(port.call)
     },
   }
 }
 
-/** The pipe takes what it can; a host that does not read is waited for. */
+/** Blocks while the pipe is full: a host that does not read yet is waited for. */
 function write(bytes: Uint8Array): void {
   for (let at = 0; at < bytes.byteLength;) at += writeSync(channel.up, bytes, at)
 }

@@ -1,46 +1,48 @@
 /**
- * What code in a worker thread prints: the host's stdout is the host's own.
+ * What code in a worker prints. It must not reach the host's stdout, which belongs to the host.
  *
- * - What a body prints is a line of its call's log, masked and bounded like any other. What is printed when no call
- *   is known, or when the call is over (by an import, by what a body left behind), goes to the host for its stderr.
- * - `console`, `process.stdout` and `process.stderr` are caught; a file descriptor and a child process that
- *   inherits one are not.
+ * - What a body prints is a line of its call's log, masked and bounded like any other. What is printed for no known
+ *   call, or after the call is over (by an import, by code that a body left behind), goes to the host's stderr.
+ * - `console`, `process.stdout` and `process.stderr` are redirected; writes to a file descriptor, and child processes
+ *   that inherit one, are not.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { CallPort } from './host-port.js'
 import type { ToolProgress } from '../body/progress.js'
-import type { CallRecorder } from '../body/worksheet.js'
+import type { CallRecorder } from '../body/call-recorder.js'
 
-interface Speaker {
-  readonly line: CallPort
-  readonly sheet: CallRecorder
+/** The call that code runs for. */
+interface RunningCall {
+  readonly port: CallPort
+  readonly recorder: CallRecorder
 }
 
-const speakers = new AsyncLocalStorage<Speaker>()
+const calls = new AsyncLocalStorage<RunningCall>()
 
-/** What is printed from here on, also later, is said by the speaker. */
-export function runAsSpeaker<Given>(speaker: Speaker, run: () => Given): Given {
-  return speakers.run(speaker, run)
+/** Code that runs from here on, also later, runs for this call. */
+export function runForCall<Result>(call: RunningCall, run: () => Result): Result {
+  return calls.run(call, run)
 }
 
-/** The tool whose body, or what it left behind, runs now. */
-export function speakingTool(): string | undefined {
-  return speakers.getStore()?.sheet.job.tool
+/** The call that the current code runs for. It may be over. */
+export function currentCall(): { readonly call: number; readonly tool: string } | undefined {
+  const current = calls.getStore()
+  return current && { call: current.port.call, tool: current.recorder.job.tool }
 }
 
-/** `nobody` says what has no speaker. */
-export function catchOutput(nobody: ToolProgress): void {
+/** `fallback` logs what is printed for no running call. */
+export function redirectOutput(fallback: ToolProgress): void {
   const print = (text: string): void => {
-    const speaker = speakers.getStore()
-    const voice = speaker && !speaker.line.over ? speaker.sheet.voice : nobody
+    const current = calls.getStore()
+    const log = current && !current.port.closed ? current.recorder.progress : fallback
     const line = text.replace(/\n$/, '')
-    if (line !== '') voice.log([line])
+    if (line !== '') log.log([line])
   }
   for (const stream of [process.stdout, process.stderr]) {
     const write = (chunk: unknown, ...rest: readonly unknown[]): boolean => {
       print(textOf(chunk, rest[0]))
-      const written = rest.find((each) => typeof each === 'function')
-      if (written) queueMicrotask(() => void Reflect.apply(written, undefined, []))
+      const callback = rest.find((argument) => typeof argument === 'function')
+      if (callback) queueMicrotask(() => void Reflect.apply(callback, undefined, []))
       return true
     }
     Object.defineProperty(stream, 'write', { value: write, configurable: true, writable: true })

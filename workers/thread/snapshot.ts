@@ -1,5 +1,7 @@
 /**
- * A call's desk in a worker: what it asks is answered by the host over the worker's line, from one snapshot.
+ * The worker's side of a snapshot: questions about the thread's state go to the host (src/pool/processes/
+ * snapshot-server.ts), which answers them from one snapshot. Contents that this worker has read before are not fetched
+ * again.
  */
 import { defined } from '../../src/core/defined.js'
 import { toFailure } from '../../src/core/failure.js'
@@ -8,72 +10,72 @@ import type { SnapshotAccess, Snapshot, ValueAt } from '../../src/pool/port.js'
 import type { ContentCache } from './content-cache.js'
 import type { CallPort } from './host-port.js'
 
-export function createSnapshot(
-  line: CallPort,
+export function createRemoteSnapshot(
+  port: CallPort,
   contents: ContentCache,
-  given: Readonly<Record<string, ValueAt>> | undefined,
+  contexts: Readonly<Record<string, ValueAt>> | undefined,
 ): SnapshotAccess {
   return {
     async open(): Promise<Snapshot> {
-      const { at } = await line.ask('open', {}).answer
+      const { at } = await port.ask('open', {}).answer
       return {
-        files: createSource(line, contents, at),
-        value: (key) => line.ask('value', { key }).answer,
-        entries: (prefix) => line.ask('entries', { prefix }).answer,
+        files: createSource(port, contents, at),
+        value: (key) => port.ask('value', { key }).answer,
+        entries: (prefix) => port.ask('entries', { prefix }).answer,
       }
     },
-    ...defined({ given }),
+    ...defined({ contexts }),
   }
 }
 
-function createSource(line: CallPort, contents: ContentCache, at: number): FileSource {
+function createSource(port: CallPort, contents: ContentCache, at: number): FileSource {
   return {
     at,
-    node: (path) => line.ask('node', { path }).answer,
-    deep: (path) => line.ask('deep', { path }).answer,
-    usage: () => line.ask('usage', {}).answer,
+    node: (path) => port.ask('node', { path }).answer,
+    deep: (path) => port.ask('deep', { path }).answer,
+    usage: () => port.ask('usage', {}).answer,
     async bytes(hash) {
-      const known = contents.get(hash)
-      if (known) return known
-      const bytes = await line.ask('bytes', { hash }).answer
+      const cached = contents.get(hash)
+      if (cached) return cached
+      const bytes = await port.ask('bytes', { hash }).answer
       contents.keep(hash, bytes)
       return bytes
     },
-    stream: (hash) => streamOf(line, hash),
-    store: (content) => store(line, content),
+    stream: (hash) => streamOf(port, hash),
+    store: (content) => store(port, content),
   }
 }
 
-async function* streamOf(line: CallPort, hash: string): AsyncGenerator<Uint8Array, void> {
-  const { id: stream, answer } = line.ask('stream', { hash })
+async function* streamOf(port: CallPort, hash: string): AsyncGenerator<Uint8Array, void> {
+  const { id: stream, answer } = port.ask('stream', { hash })
   await answer
-  let whole = false
+  let atEnd = false
   try {
     for (;;) {
-      const chunk = await line.ask('next', { stream }).answer
-      whole = chunk === undefined
+      const chunk = await port.ask('next', { stream }).answer
+      atEnd = chunk === undefined
       if (!chunk) return
       yield chunk
     }
   } finally {
-    // A reader that has had enough; one whose call was ended has nobody to tell.
-    if (!whole && !line.ended) await line.ask('drop', { stream }).answer
+    // The reader stopped early. A call that was ended cannot ask any more.
+    if (!atEnd && !port.ended) await port.ask('drop', { stream }).answer
   }
 }
 
 async function store(
-  line: CallPort,
+  port: CallPort,
   content: AsyncIterable<Uint8Array>,
 ): Promise<{ readonly hash: string; readonly size: number }> {
-  const { id, answer } = line.ask('store', {})
+  const { id, answer } = port.ask('store', {})
   await answer
   try {
     for await (const chunk of content) {
-      await line.ask('chunk', { store: id }, chunk).answer
+      await port.ask('chunk', { store: id }, chunk).answer
     }
   } catch (thrown) {
-    if (!line.ended) await line.ask('broken', { store: id, failure: toFailure(thrown, 'TOOL_THREW') }).answer
+    if (!port.ended) await port.ask('broken', { store: id, failure: toFailure(thrown, 'TOOL_THREW') }).answer
     throw thrown
   }
-  return line.ask('stored', { store: id }).answer
+  return port.ask('stored', { store: id }).answer
 }

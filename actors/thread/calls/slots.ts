@@ -247,7 +247,7 @@ export function begin(slots: Slots, { index, at }: { readonly index: number; rea
 /** Gives the verdict; what came with the outcome, when it counts. */
 export function settle(
   slots: Slots,
-  { index, verdict, outcome, text }: CallSettled,
+  { index, verdict, outcome, text, media }: CallSettled,
 ): { readonly kept?: Landed } | undefined {
   const slot = slots.items[index]
   if (!slot || slot.verdict || index !== slots.drained) return undefined
@@ -265,9 +265,8 @@ export function settle(
   done(slots, slot)
   if (verdict === 'kept') return landed ? { kept: landed } : {}
   if (outcome) slot.outcome = outcome
-  slot.text = undefined
-  slot.media = undefined
-  if (text !== undefined) slot.text = text
+  slot.text = text
+  slot.media = media
   return {}
 }
 

@@ -8,7 +8,6 @@
  */
 import { defined } from '../../../src/core/defined.js'
 import { applyChanges, stale, overQuota, treeUsage } from '../../../src/core/tree.js'
-import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import type { CallSettled, Landed, RecordedCall } from '../../../src/core/records/record.js'
 import { writeChildList } from '../children/list.js'
@@ -16,13 +15,16 @@ import { awaitsVerdict, firstUndrained } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
 import type { ThreadState, Turn } from '../state.js'
 
+/** A success, with what the model reads and is shown of it. */
+type CachedResult = Pick<Landed, 'outcome' | 'text' | 'media'> & { readonly at: number }
+
 /** What a run remembers of its calls. */
 export interface PolicyCounts {
-  readonly cache: Record<string, { readonly outcome: Outcome; readonly text?: string; readonly at: number }>
+  readonly cache: Record<string, CachedResult>
   readonly tools: Record<string, { done: number; failed: number }>
 }
 
-type Verdict = Pick<CallSettled, 'verdict' | 'outcome' | 'text'>
+type Verdict = Pick<CallSettled, 'verdict' | 'outcome' | 'text' | 'media'>
 
 /** What is to be said of the call whose turn it is, if anything yet. */
 export function verdictOf(state: ThreadState, now: number): Verdict | undefined {
@@ -46,7 +48,8 @@ function preventing({ tally }: Turn, { tool, policy }: RecordedCall, now: number
   if (!policy) return undefined
   const known = policy.cacheKey === undefined ? undefined : tally?.cache[policy.cacheKey]
   if (known && now - known.at < (policy.cacheTtlMs ?? Infinity)) {
-    return { verdict: 'cached', outcome: known.outcome, ...(known.text !== undefined && { text: known.text }) }
+    const { outcome, text, media } = known
+    return { verdict: 'cached', outcome, ...defined({ text, media }) }
   }
   const { done, failed } = tallied(tally, tool)
   if (policy.maxExecutions !== undefined && done >= policy.maxExecutions) {
@@ -97,14 +100,14 @@ function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Ve
 }
 
 /** Keeps count of a call that was settled with what it gave itself. */
-export function countOutcome(turn: Turn, { call, outcome, text }: Slot, at: number): void {
+export function countOutcome(turn: Turn, { call, outcome, text, media }: Slot, at: number): void {
   const { policy } = call
   if (!policy || !outcome) return
   turn.tally ??= { cache: {}, tools: {} }
   const { done, failed } = tallied(turn.tally, call.tool)
   turn.tally.tools[call.tool] = outcome.ok ? { done: done + 1, failed: 0 } : { done, failed: failed + 1 }
   if (outcome.ok && policy.cacheKey !== undefined)
-    turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text }) }
+    turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text, media }) }
 }
 
 /** Whether a call may start before its turn, given the calls before it that are not settled. */

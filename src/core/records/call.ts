@@ -166,6 +166,7 @@ export interface CallSettled {
   readonly verdict: 'kept' | 'stale' | 'answered' | 'cached' | 'skipped' | 'broken' | 'full'
   readonly outcome?: Outcome
   readonly text?: string
+  readonly media?: readonly Media[]
 }
 
 /** The call waits for a decision, variables or children; it occupies neither a worker nor a model. */

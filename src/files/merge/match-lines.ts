@@ -1,29 +1,28 @@
 /**
- * Which lines of one list are still there in another: a shortest way from the one to the other (Myers, greedy from
- * the front).
+ * Finds which lines of one list are still in another, by a shortest edit script (Myers, greedy from the front).
  *
- * - The work is bounded: linear in the lines, and for what differs no more than a fixed number of steps. Where that
- *   does not do, there is no answer.
+ * - The work is bounded: linear in the lines, plus a fixed number of steps for what differs. If that does not suffice
+ *   there is no result.
  */
 
-/** Lines that were removed and added. */
+/** Removed and added lines together. */
 const mostEdits = 1_000
-/** Steps besides those that are linear: some hundredths of a second. */
+/** Steps besides the linear ones: some hundredths of a second. */
 const mostSteps = 8_000_000
 
-/** For each line of `base` its place in `side`, or -1; equal numbers are equal lines. */
+/** For each line of `base` its index in `side`, or -1. Equal numbers are equal lines. */
 export function matchLines(base: Int32Array, side: Int32Array): Int32Array | undefined {
-  const found = shortest(base, side)
-  return found && traced(base, side, found)
+  const trail = findShortest(base, side)
+  return trail && traceBack(base, side, trail)
 }
 
 /**
- * How far each diagonal got, after each number of edits; diagonal `d` (place in base less place in side) is at `d +
- * edits`.
+ * How far each diagonal got, after each number of edits. The diagonal `d` (index in base minus index in side) is at
+ * `d + edits`.
  */
 type Trail = readonly Int32Array[]
 
-function shortest(base: Int32Array, side: Int32Array): Trail | undefined {
+function findShortest(base: Int32Array, side: Int32Array): Trail | undefined {
   const trail: Int32Array[] = []
   let before: Int32Array = new Int32Array()
   let steps = mostSteps + 2 * (base.length + side.length)
@@ -44,16 +43,15 @@ function shortest(base: Int32Array, side: Int32Array): Trail | undefined {
   return undefined
 }
 
-/** Where a diagonal begins with one more edit: a line of the side more, or one of the base less. */
+/** Where a diagonal begins with one more edit: an added line of the side, or a removed line of the base. */
 function begin(before: Int32Array, edits: number, diagonal: number): number {
   const added = diagonal + 1 <= edits - 1 ? (before[diagonal + edits] ?? 0) : -1
   const removed = diagonal - 1 >= 1 - edits ? (before[diagonal + edits - 2] ?? 0) + 1 : -1
   return Math.max(added, removed)
 }
 
-/** Back along the way. */
-function traced(base: Int32Array, side: Int32Array, trail: Trail): Int32Array {
-  const places = new Int32Array(base.length).fill(-1)
+function traceBack(base: Int32Array, side: Int32Array, trail: Trail): Int32Array {
+  const indices = new Int32Array(base.length).fill(-1)
   let diagonal = base.length - side.length
   let line = base.length
   for (let edits = trail.length - 1; edits >= 0; edits--) {
@@ -61,7 +59,7 @@ function traced(base: Int32Array, side: Int32Array, trail: Trail): Int32Array {
     const start = before ? begin(before, edits, diagonal) : 0
     while (line > start) {
       line--
-      places[line] = line - diagonal
+      indices[line] = line - diagonal
     }
     if (!before) break
     const added = diagonal + 1 <= edits - 1 ? (before[diagonal + edits] ?? 0) : -1
@@ -71,5 +69,5 @@ function traced(base: Int32Array, side: Int32Array, trail: Trail): Int32Array {
       line = start - 1
     }
   }
-  return places
+  return indices
 }

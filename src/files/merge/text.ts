@@ -1,17 +1,17 @@
 /**
  * A three-way merge of one text by its lines.
  *
- * - Lines keep their ends, so CRLF, a missing last newline and a byte order mark come out as they went in.
- * - Two changes merge only if at least one line that neither touched is between them, or if they are equal: no
- *   order has to be guessed, and which side is whose makes no difference. Where a change may be thought in several
- *   places, as a blank line among others, it touches all of them: else what both did alike could come out twice.
- * - Where finding the smallest difference would cost too much, all between the first and the last difference counts
- *   as one change: that may give a conflict too many, never a wrong merge.
- * - It is done in slices, none of which is more than linear: threads that share the process go on in between.
+ * - Lines keep their ends, so CRLF, a missing last newline and a byte order mark are preserved.
+ * - Two changes merge only if they are equal, or if at least one line that neither touched is between them: no order
+ *   is guessed, and swapping the sides gives the same text. A change whose position is ambiguous, such as a blank
+ *   line among others, touches all of its positions; otherwise an equal change of both could appear twice.
+ * - If the smallest difference would take too long to find, everything between the first and the last difference is
+ *   one change: that may give a conflict too many, never a wrong merge.
+ * - It runs in slices of at most linear work and yields in between, because threads share the process.
  */
 import { matchLines } from './match-lines.js'
 
-/** What a merge starts from; without a base, both have made the file. */
+/** Without a base both sides have created the file. */
 export interface TextVersions {
   readonly base: Uint8Array | undefined
   readonly ours: Uint8Array
@@ -20,14 +20,14 @@ export interface TextVersions {
 
 /** The merged text, or why there is none. */
 export async function mergeText({ base, ours, theirs }: TextVersions): Promise<Uint8Array | 'content' | 'binary'> {
-  const [before, mine, its] = [base && decode(base), decode(ours), decode(theirs)]
-  if (mine === undefined || its === undefined) return 'binary'
-  if (base && before === undefined) return 'binary'
-  const merged = before === undefined ? undefined : await mergeLines(before, mine, its)
+  const [baseText, ourText, theirText] = [base && decode(base), decode(ours), decode(theirs)]
+  if (ourText === undefined || theirText === undefined) return 'binary'
+  if (base && baseText === undefined) return 'binary'
+  const merged = baseText === undefined ? undefined : await mergeLines(baseText, ourText, theirText)
   return merged === undefined ? 'content' : new TextEncoder().encode(merged)
 }
 
-/** Of bytes that are text: UTF-8 without NUL. */
+/** Undefined if the bytes are not text: UTF-8 without NUL. */
 function decode(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined
   try {
@@ -54,37 +54,37 @@ interface Group {
 
 async function mergeLines(base: string, ours: string, theirs: string): Promise<string | undefined> {
   const lines = linesOf(base)
-  const number = createNumbers()
-  const before = Int32Array.from(lines, number)
+  const numberOf = createNumbering()
+  const before = Int32Array.from(lines, numberOf)
   const hunks = async (side: string): Promise<readonly Hunk[]> => {
-    await othersFirst()
+    await yieldToOthers()
     const own = linesOf(side)
-    const after = Int32Array.from(own, number)
-    await othersFirst()
+    const after = Int32Array.from(own, numberOf)
+    await yieldToOthers()
     return hunksOf(own, await keptLines(before, after))
   }
   const groups = groupsOf(await hunks(ours), await hunks(theirs))
-  await othersFirst()
+  await yieldToOthers()
   let merged = ''
   let next = 0
   for (const group of groups) {
-    const mine = changed(lines, group, group.ours)
-    const its = changed(lines, group, group.theirs)
-    if (group.ours.length > 0 && group.theirs.length > 0 && mine !== its) return undefined
-    merged += lines.slice(next, group.from).join('') + (group.ours.length > 0 ? mine : its)
+    const ourText = textOf(lines, group, group.ours)
+    const theirText = textOf(lines, group, group.theirs)
+    if (group.ours.length > 0 && group.theirs.length > 0 && ourText !== theirText) return undefined
+    merged += lines.slice(next, group.from).join('') + (group.ours.length > 0 ? ourText : theirText)
     next = group.to
   }
   return merged + lines.slice(next).join('')
 }
 
-function othersFirst(): Promise<void> {
+function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
   })
 }
 
-/** Equal lines have one number: comparing them costs the same however long they are. */
-function createNumbers(): (line: string) => number {
+/** Equal lines get equal numbers, so that comparing them costs the same however long they are. */
+function createNumbering(): (line: string) => number {
   const known = new Map<string, number>()
   return (line) => {
     const number = known.get(line)
@@ -118,7 +118,7 @@ function groupsOf(ours: readonly Hunk[], theirs: readonly Hunk[]): readonly Grou
 }
 
 /** The lines of a group as one side has them. */
-function changed(base: readonly string[], { from, to }: Group, hunks: readonly Hunk[]): string {
+function textOf(base: readonly string[], { from, to }: Group, hunks: readonly Hunk[]): string {
   let text = ''
   let next = from
   for (const hunk of hunks) {
@@ -128,7 +128,7 @@ function changed(base: readonly string[], { from, to }: Group, hunks: readonly H
   return text + base.slice(next, to).join('')
 }
 
-/** What is not kept, with the lines around it that may or may not be. */
+/** What lies between the lines of the base that the side certainly kept. */
 function hunksOf(side: readonly string[], kept: Int32Array): readonly Hunk[] {
   const hunks: Hunk[] = []
   let from = 0
@@ -143,12 +143,10 @@ function hunksOf(side: readonly string[], kept: Int32Array): readonly Hunk[] {
   return hunks
 }
 
-/**
- * Where each line of the base is in the side, or -1, as far as it is the same from the front and from the back.
- */
+/** The index of each line of the base in the side; -1 unless matching from the front and from the back agree. */
 async function keptLines(base: Int32Array, side: Int32Array): Promise<Int32Array> {
   const front = matchLines(base, side)
-  await othersFirst()
+  await yieldToOthers()
   const back = front && matchLines(base.toReversed(), side.toReversed())
   if (!back) return sameEnds(base, side)
   return front.map((at, line) => {
@@ -163,7 +161,8 @@ function sameEnds(base: Int32Array, side: Int32Array): Int32Array {
   while (head < shorter && base[head] === side[head]) head++
   let tail = 0
   while (tail < shorter - head && base[base.length - 1 - tail] === side[side.length - 1 - tail]) tail++
-  return base.map((_, line) =>
-    line < head ? line : line >= base.length - tail ? line + side.length - base.length : -1,
-  )
+  return base.map((_, line) => {
+    if (line < head) return line
+    return line >= base.length - tail ? line + side.length - base.length : -1
+  })
 }

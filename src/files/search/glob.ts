@@ -1,15 +1,15 @@
 /**
- * Globs: `**`, `*`, `?`, `[…]`, `{a,b}`, and `\` before what is meant by its letter. All else is letters.
+ * Globs: `**`, `*`, `?`, `[…]`, `{a,b}`, and `\` as the escape. Everything else is literal.
  *
- * - A glob is matched in time that grows with the name and the glob alone, whoever wrote it.
+ * - Matching takes time linear in the name and the glob, whoever wrote it.
  */
 import { fileError } from '../error.js'
-import { compiled } from './pattern.js'
+import { compile } from './pattern.js'
 
-/** Of names that are joined by `/`, without one at the front. */
+/** A matcher for relative paths: names joined by `/`, without one at the front. */
 export async function globOf(glob: string): Promise<(name: string) => boolean> {
   if (glob === '') throw fileError('EINVAL', { syscall: 'glob', path: glob }, 'a glob is not empty')
-  const { test } = await compiled(`^(?:${translate([...glob])})$`, { syscall: 'glob', mostSteps: 4000 })
+  const { test } = await compile(`^(?:${translate([...glob])})$`, { syscall: 'glob', mostSteps: 4000 })
   return test
 }
 
@@ -51,7 +51,7 @@ function literal(character: string): string {
   return /[\\^$.*+?()[\]{}|-]/.test(character) ? `\\${character}` : character
 }
 
-/** What braces and commas stand for, by place. A brace that is not closed, or holds no comma, is a letter. */
+/** What braces and commas stand for, by index. A brace that is not closed, or has no comma, is literal. */
 function choicesIn(glob: readonly string[]): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
   const open: { readonly at: number; readonly commas: number[] }[] = []
@@ -71,7 +71,7 @@ function choicesIn(glob: readonly string[]): ReadonlyMap<number, string> {
   return found
 }
 
-/** `**` as a whole name stands for any number of them; within one it is a `*`. */
+/** `**` as a whole name stands for any number of names; within a name it is a `*`. */
 function starsAt(glob: readonly string[], at: number): Part {
   let end = at
   while (glob[end + 1] === '*') end++
@@ -82,20 +82,20 @@ function starsAt(glob: readonly string[], at: number): Part {
   return { pattern: ends ? '(?s:.+)' : '[^/]*', end }
 }
 
-/** Undefined: it is not closed, and so a letter. */
+/** Undefined if the set is not closed: then `[` is literal. */
 function setAt(glob: readonly string[], at: number): Part | undefined {
   const negated = glob[at + 1] === '!' || glob[at + 1] === '^'
   const first = at + (negated ? 2 : 1)
   let inside = ''
-  for (let each = first; each < glob.length; each++) {
-    const character = glob[each] ?? ''
-    const named = /^\[:[a-z]+:\]/.exec(glob.slice(each, each + 12).join(''))?.[0]
-    if (character === ']' && each > first) return { pattern: negated ? `[^/${inside}]` : `[${inside}]`, end: each }
+  for (let index = first; index < glob.length; index++) {
+    const character = glob[index] ?? ''
+    const named = /^\[:[a-z]+:\]/.exec(glob.slice(index, index + 12).join(''))?.[0]
+    if (character === ']' && index > first) return { pattern: negated ? `[^/${inside}]` : `[${inside}]`, end: index }
     if (character === '/') return undefined
     if (named) {
       inside += named
-      each += named.length - 1
-    } else if (character === '\\' && each + 1 < glob.length) inside += literal(glob[++each] ?? '')
+      index += named.length - 1
+    } else if (character === '\\' && index + 1 < glob.length) inside += literal(glob[++index] ?? '')
     else inside += character === '-' ? '-' : literal(character)
   }
   return undefined

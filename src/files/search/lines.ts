@@ -1,8 +1,8 @@
 /**
- * The lines of a content, as texts to search.
+ * Splits a content into lines to search.
  *
- * - No more is held than a chunk and one part: a line that is longer than a part comes in several, each of which
- *   begins with the end of the one before.
+ * - Memory is bounded by a chunk and one part: a longer line comes in several parts, each of which begins with the end
+ *   of the one before.
  */
 
 export interface LinePart {
@@ -11,14 +11,14 @@ export interface LinePart {
   readonly text: string
 }
 
-/** Of a line, at most. */
+/** The longest part of a line. */
 export const partChars = 65_536
 const sharedChars = 2000
 
-/** How far a file is looked at to see whether it is text. */
+/** How far a file is checked for NUL, which text does not contain. */
 const probedBytes = 8192
 
-/** Nothing of a file that is not text. */
+/** Yields nothing if the file is not text. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LinePart> {
   const decoder = new TextDecoder()
   let seen = 0
@@ -29,7 +29,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     seen += chunk.length
     const text = rest + decoder.decode(chunk, { stream: true })
     let from = 0
-    // What was left over holds no end of a line.
+    // The rest of the last chunk has no end of a line.
     for (let at = text.indexOf('\n', rest.length); at !== -1; at = text.indexOf('\n', from)) {
       for (const part of partsOf(withoutReturn(text.slice(from, at)))) yield { line, text: part }
       line += 1
@@ -53,7 +53,7 @@ function* partsOf(line: string): Generator<string> {
   yield rest
 }
 
-/** Not in the middle of a character. */
+/** The index, moved so that it does not split a surrogate pair. */
 export function betweenPairs(text: string, at: number): number {
   return (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at
 }

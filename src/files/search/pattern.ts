@@ -1,69 +1,69 @@
 /**
  * Patterns that texts are searched for.
  *
- * - One that is given as a text is of RE2: the time it takes grows with the text and with its own size, which is
- *   bounded, and with nothing else. A `RegExp` is the business of whoever wrote it.
+ * - A pattern given as a text is compiled by RE2: matching takes time linear in the text and in the size of the
+ *   pattern, which is bounded. A `RegExp` comes from the app and is used as it is.
  */
 import { fileError } from '../error.js'
 
 export interface Pattern {
   test(text: string): boolean
-  /** Where it is in a text in which it is. */
-  place(text: string): readonly [start: number, end: number]
+  /** The position of the first match, in a text that matches. */
+  locate(text: string): readonly [start: number, end: number]
 }
 
 export async function patternOf(pattern: RegExp | string): Promise<Pattern> {
-  if (pattern instanceof RegExp) return ofEngine(pattern)
+  if (pattern instanceof RegExp) return ofRegExp(pattern)
   if (typeof pattern !== 'string')
     throw fileError(
       'EINVAL',
       { syscall: 'grep', path: String(pattern) },
       `a pattern is a text or a RegExp, not ${typeof pattern}`,
     )
-  const { test, find } = await compiled(pattern, { syscall: 'grep', mostSteps: 1000 })
+  const { test, find } = await compile(pattern, { syscall: 'grep', mostSteps: 1000 })
   return {
     test,
-    place(text) {
-      const from = narrow(text, test)
-      const [start, end] = find(from.text)
-      return [from.at + start, from.at + end]
+    locate(text) {
+      const part = narrow(text, test)
+      const [start, end] = find(part.text)
+      return [part.offset + start, part.offset + end]
     },
   }
 }
 
-/** Without the flags that would remember where the last match was. */
-function ofEngine({ source, flags }: RegExp): Pattern {
+/** Without the flags `g` and `y`, which would remember the last match. */
+function ofRegExp({ source, flags }: RegExp): Pattern {
   const expression = new RegExp(source, flags.replace(/[gy]/g, ''))
   return {
     test: (text) => expression.test(text),
-    place(text) {
+    locate(text) {
       const found = expression.exec(text)
       return found ? [found.index, found.index + found[0].length] : [0, 0]
     },
   }
 }
 
-export interface Compiled {
+export interface CompiledPattern {
   test(text: string): boolean
-  /** Slower by far than `test`. */
+  /** Much slower than `test`. */
   find(text: string): readonly [start: number, end: number]
 }
 
-/** `mostSteps`: how much it may do for each character. */
-export async function compiled(
+/** `mostSteps`: how much work each character may cost. */
+export async function compile(
   pattern: string,
   { syscall, mostSteps }: { readonly syscall: string; readonly mostSteps: number },
-): Promise<Compiled> {
+): Promise<CompiledPattern> {
   const { RE2JS } = await import('re2js')
-  const refuse = (why: string): Error => fileError('EINVAL', { syscall, path: pattern.slice(0, 1000) }, why)
+  const invalid = (why: string): Error => fileError('EINVAL', { syscall, path: pattern.slice(0, 1000) }, why)
   let expression: InstanceType<typeof RE2JS>
   try {
     expression = RE2JS.compile(RE2JS.translateRegExp(pattern))
   } catch (error) {
-    throw refuse(error instanceof Error ? explained(error.message) : 'it is no regular expression')
+    throw invalid(error instanceof Error ? explain(error.message) : 'it is no regular expression')
   }
   if (expression.programSize() > mostSteps)
-    throw refuse('it is too large; repeat less in it, such as .* instead of .{0,500}')
+    throw invalid('it is too large; repeat less in it, such as .* instead of .{0,500}')
   return {
     test: (text) => expression.test(text),
     find(text) {
@@ -73,17 +73,19 @@ export async function compiled(
   }
 }
 
-/** What other engines know and this one cannot have: it would take more than linear time. */
-function explained(message: string): string {
-  const what = message.replace(/^error parsing regexp: /, '')
-  return /`(?:\\[1-9k]|\(\?(?:<?[=!]|>))/.test(what) ? `${what}: backreferences and lookaround are not supported` : what
+/** Names the features that RE2 leaves out because they need more than linear time. */
+function explain(message: string): string {
+  const cause = message.replace(/^error parsing regexp: /, '')
+  return /`(?:\\[1-9k]|\(\?(?:<?[=!]|>))/.test(cause)
+    ? `${cause}: backreferences and lookaround are not supported`
+    : cause
 }
 
 const narrowChars = 8192
 
-/** A smaller part of a text in which the pattern is too, unless only all of it will do. */
-function narrow(whole: string, test: (text: string) => boolean): { readonly text: string; readonly at: number } {
-  let at = 0
+/** A smaller part of the text that matches too, found by bisection; the whole if no half matches. */
+function narrow(whole: string, test: (text: string) => boolean): { readonly text: string; readonly offset: number } {
+  let offset = 0
   let text = whole
   while (text.length > narrowChars) {
     const middle = text.length >> 1
@@ -92,9 +94,9 @@ function narrow(whole: string, test: (text: string) => boolean): { readonly text
     const right = text.slice(middle - half)
     if (test(left)) text = left
     else if (test(right)) {
-      at += middle - half
+      offset += middle - half
       text = right
     } else break
   }
-  return { text, at }
+  return { text, offset }
 }

@@ -1,13 +1,12 @@
 /**
- * One attempt to run a call on a worker, from the queue for a place until nothing of it is left.
+ * One attempt to run a call on a worker, from the queue for a place until nothing of it is left there.
  *
- * - It is settled once, by whatever comes first: an answer, the death of its worker, or an end that came before it
- *   began.
- * - An end is told to the body; a body that has begun and goes on past the grace costs its worker.
- * - A call that waits at its desk longer than one turn of the event loop has no place meanwhile, and its time
- *   stands still.
- * - A call that is taken back has not begun and never begins on that worker (WT1); the attempt is over, the call is
- *   not.
+ * - It is settled once, by whatever comes first: a result, the death of its worker, or an abort before it began.
+ * - An abort or a time-out is sent to the body; a body that has begun and does not end within the grace costs its
+ *   worker.
+ * - A call that waits for its snapshot longer than one turn of the event loop gives its place back meanwhile, and its
+ *   time limit is paused.
+ * - A withdrawn call has not begun and never begins on that worker (WT1): the attempt is over, the call is not.
  */
 import type { Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
@@ -24,21 +23,23 @@ import type { TimeLimit } from '../time-limit.js'
 import type { FromWorker, ToWorker, WorkerTask } from './wire.js'
 import type { WorkerListener, Worker } from './worker.js'
 
-/** What became of a worker before the call was over. */
+/** The worker died before the call was over. */
 export interface AttemptDeath {
   readonly died: string
   /** False: the body has done nothing. */
   readonly begun: boolean
-  /** Others had begun on the same worker, so that any of them may have been the cause. */
-  readonly company: boolean
+  /** Others had begun on the same worker, so that each of them may have been the cause. */
+  readonly shared: boolean
+  /** Whether code of this call ended the worker; undefined if nobody knows. */
+  readonly guilty: boolean | undefined
 }
 
-/** It was taken back from its worker. */
-export interface TakenWorker {
-  readonly taken: true
+/** The call was taken back from its worker, to run on another. */
+export interface WithdrawnAttempt {
+  readonly withdrawn: true
 }
 
-export type AttemptResult = Returned | AttemptDeath | TakenWorker
+export type AttemptResult = Returned | AttemptDeath | WithdrawnAttempt
 
 type FromCall = Exclude<FromWorker, { readonly call: 0 }>
 
@@ -46,24 +47,6 @@ export interface AttemptServices {
   readonly clock: Clock
   readonly graceMs: number
   readonly places: Places<Worker>
-}
-
-function toTask(job: ToolJob, tells: boolean): WorkerTask {
-  const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets } = job
-  const { given } = job.desk
-  return {
-    call: 0,
-    tool,
-    args,
-    threadId,
-    idempotencyKey,
-    ...defined({ hasParent: hasParent || undefined }),
-    ...(run.part !== 'execute' && { run }),
-    ...(Object.keys(env).length > 0 && { env }),
-    ...(secrets.length > 0 && { secrets }),
-    ...defined({ given }),
-    ...defined({ tells: tells || undefined }),
-  }
 }
 
 /** A call for a worker. */
@@ -74,183 +57,204 @@ export interface WorkerCall {
   readonly limit: CallLimit | undefined
 }
 
-/** Below that the beginning of a body is told, and its time runs from there. */
+/** Of a shorter time limit, the way to the worker would be a large part: it runs from the begin of the body. */
 const shortMs = 5_000
+
+function toTask(job: ToolJob, reportsBegin: boolean): WorkerTask {
+  const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets } = job
+  const { contexts } = job.snapshot
+  return {
+    call: 0,
+    tool,
+    args,
+    threadId,
+    idempotencyKey,
+    ...(run.part !== 'execute' && { run }),
+    ...(Object.keys(env).length > 0 && { env }),
+    ...(secrets.length > 0 && { secrets }),
+    ...defined({ contexts, hasParent: hasParent || undefined, reportsBegin: reportsBegin || undefined }),
+  }
+}
 
 export class CallAttempt implements WorkerListener {
   readonly #task: WorkerTask
   readonly #result: Promise<AttemptResult>
   readonly #job: ToolJob
-  readonly #allowed: CallLimit | undefined
-  readonly #means: AttemptServices
+  readonly #callLimit: CallLimit | undefined
+  readonly #services: AttemptServices
   readonly #contents: NewContent[] = []
-  readonly #stops: (() => void)[] = []
-  #settle: (result: AttemptResult) => void = () => undefined
+  /** Called when the attempt is settled. */
+  readonly #cleanups: (() => void)[] = []
+  #resolve: (result: AttemptResult) => void = () => undefined
   #settled = false
   #worker: Worker | undefined
-  #placed = false
-  #wanted = false
-  #ended: Failure | undefined
-  #limit: TimeLimit | undefined
-  #clerk: SnapshotServer | undefined
+  #hasPlace = false
+  #withdrawing = false
+  /** Why the call must end, once it must. */
+  #endedBy: Failure | undefined
+  #timeLimit: TimeLimit | undefined
+  #snapshots: SnapshotServer | undefined
 
-  constructor({ job, limit, acts }: WorkerCall, means: AttemptServices) {
+  constructor({ job, limit, acts }: WorkerCall, services: AttemptServices) {
     this.#job = job
-    this.#allowed = limit
-    this.#means = means
+    this.#callLimit = limit
+    this.#services = services
     this.#task = toTask(job, acts || this.#isShort)
-    this.#result = new Promise((resolve) => (this.#settle = resolve))
+    this.#result = new Promise((resolve) => (this.#resolve = resolve))
   }
 
-  /** `again`: it had a worker before. */
+  /** `again`: the call had a worker before. */
   begin(again: boolean): Promise<AttemptResult> {
-    const { cancel } = this.#job
-    this.#stops.push(cancel.onAbort((reason) => this.#end(toFailure(reason, 'CANCELLED'))))
-    if (!cancel.reason)
-      this.#stops.push(this.#means.places.enter((worker) => this.#start(worker), again, this.#job.shares))
+    const { cancel, shares } = this.#job
+    this.#cleanups.push(cancel.onAbort((reason) => this.#end(toFailure(reason, 'CANCELLED'))))
+    if (!cancel.reason) this.#cleanups.push(this.#services.places.enter((worker) => this.#start(worker), again, shares))
     return this.#result
   }
 
   #start(worker: Worker | undefined): void {
     if (!worker) return this.die('the pool was closed')
     this.#worker = worker
-    this.#placed = true
-    this.#task.call = worker.number()
-    worker.take(this.#task.call, this)
+    this.#hasPlace = true
+    this.#task.call = worker.nextCallNumber()
+    worker.addCall(this.#task.call, this)
     if (this.#task.secrets) worker.secrets.add(this.#task.secrets)
     worker.post({ call: this.#task.call, task: this.#task })
-    // Of a short time it would be much that the worker takes to get to it.
     if (this.#isShort) return
-    if (worker.loaded) this.#startTime()
-    else if (this.#allowed) void worker.loading.then(() => this.#startTime())
+    if (worker.loaded) this.#startTimeLimit()
+    else if (this.#callLimit) void worker.loading.then(() => this.#startTimeLimit())
   }
 
   get #isShort(): boolean {
-    return this.#allowed !== undefined && this.#allowed.ms < shortMs
+    return this.#callLimit !== undefined && this.#callLimit.ms < shortMs
   }
 
-  /** From when it can begin. Where it has waited behind a body that computes, its time begins anew elsewhere. */
-  #startTime(): void {
-    const allowed = this.#allowed
-    if (!allowed || this.#limit || this.#settled) return
-    const limit = createTimeLimit(this.#means.clock, allowed.ms, () => void this.#late(allowed.late))
-    this.#limit = limit
-    this.#stops.push(limit.stop)
+  /** From when the body can begin. A call that is withdrawn starts anew elsewhere. */
+  #startTimeLimit(): void {
+    const limit = this.#callLimit
+    if (!limit || this.#timeLimit || this.#settled) return
+    this.#timeLimit = createTimeLimit(this.#services.clock, limit.ms, () => void this.#timeOut(limit.late))
+    this.#cleanups.push(this.#timeLimit.stop)
   }
 
-  async #late(why: Failure): Promise<void> {
-    if (await this.#worker?.withdraw(this.#task.call)) this.#withdrawn()
-    else this.#end(why)
+  async #timeOut(late: Failure): Promise<void> {
+    if (await this.#worker?.withdraw(this.#task.call)) this.#settleWithdrawn()
+    else this.#end(late)
   }
 
-  hear(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void {
-    if ('begins' in message) return this.#startTime()
-    if ('question' in message) void this.#reply(message, bytes)
-    else if ('said' in message) this.#job.said(message.said)
+  receive(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void {
+    if ('begins' in message) return this.#startTimeLimit()
+    if ('question' in message) void this.#answer(message, bytes)
+    else if ('output' in message) this.#job.emit(message.output)
     else if ('content' in message) this.#contents.push({ ...message.content, bytes: bytes ?? new Uint8Array() })
-    else this.#answered(message.returned)
+    else this.#settleReturned(message.returned)
   }
 
-  die(why: string): void {
+  die(cause: string): void {
     const worker = this.#worker
-    if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
-    else
-      this.#over({
-        died: worker?.doom ?? why,
-        begun: worker?.begun(this.#task.call) ?? false,
-        company: worker?.company ?? false,
-      })
+    const failure = this.#endedBy ?? worker?.loadFailure
+    if (failure) return this.#settleFailed(failure)
+    const { call } = this.#task
+    this.#settle({
+      died: worker?.killedBecause ?? cause,
+      begun: worker?.begun(call) ?? false,
+      shared: worker?.wasShared ?? false,
+      guilty: worker?.wasEndedBy(call),
+    })
   }
 
   takeBack(): void {
     const worker = this.#worker
-    if (!worker || this.#ended || this.#wanted) return
-    this.#wanted = true
-    void worker.withdraw(this.#task.call).then((withdrawn) => withdrawn && this.#withdrawn())
+    if (!worker || this.#endedBy || this.#withdrawing) return
+    this.#withdrawing = true
+    void worker.withdraw(this.#task.call).then((withdrawn) => withdrawn && this.#settleWithdrawn())
   }
 
-  #withdrawn(): void {
-    if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
-    else this.#over({ taken: true })
+  #settleWithdrawn(): void {
+    if (this.#endedBy) this.#settleFailed(this.#endedBy)
+    else this.#settle({ withdrawn: true })
   }
 
-  #answered(returned: Returned): void {
-    if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
-    else this.#over(this.#contents.length > 0 ? { ...returned, contents: this.#contents } : returned)
+  #settleReturned(returned: Returned): void {
+    if (this.#endedBy) this.#settleFailed(this.#endedBy)
+    else this.#settle(this.#contents.length > 0 ? { ...returned, contents: this.#contents } : returned)
   }
 
-  #end(why: Failure): void {
-    if (this.#ended || this.#settled) return
-    this.#ended = why
+  #settleFailed(failure: Failure): void {
+    this.#settle({ outcome: { ok: false, failure } })
+  }
+
+  #end(reason: Failure): void {
+    if (this.#endedBy || this.#settled) return
+    this.#endedBy = reason
     const worker = this.#worker
-    if (!worker) return this.#over({ outcome: { ok: false, failure: why } })
-    worker.post({ call: this.#task.call, ended: why })
-    const { clock, graceMs } = this.#means
-    this.#stops.push(clock.wakeAt(clock.now() + graceMs, () => void this.#lose(worker)))
+    if (!worker) return this.#settleFailed(reason)
+    worker.post({ call: this.#task.call, ended: reason })
+    const { clock, graceMs } = this.#services
+    this.#cleanups.push(clock.wakeAt(clock.now() + graceMs, () => void this.#endWorker(worker)))
   }
 
-  async #lose(worker: Worker): Promise<void> {
-    // WT1: it never will begin.
-    if (await worker.withdraw(this.#task.call)) this.die('it was ended before it began')
-    else if (!this.#settled) worker.kill(`${this.#task.tool}, which ran on it, did not end when it was told to`)
+  async #endWorker(worker: Worker): Promise<void> {
+    const { call, tool } = this.#task
+    // WT1: a withdrawn call never begins, so its worker may live on.
+    if (await worker.withdraw(call)) this.die('it was ended before it began')
+    else if (!this.#settled) worker.kill(`${tool}, which ran on it, did not end when it was told to`, call)
   }
 
-  async #reply(
+  async #answer(
     { call, id, question }: Extract<FromWorker, { question: unknown }>,
     bytes: Uint8Array | undefined,
   ): Promise<void> {
-    const clerk = (this.#clerk ??= createSnapshotServer(this.#job.desk, (opening) => this.#stepAside(opening)))
+    this.#snapshots ??= createSnapshotServer(this.#job.snapshot, (opening) => this.#stepAside(opening))
     let reply: ToWorker
-    let given: Uint8Array | undefined
+    let replyBytes: Uint8Array | undefined
     try {
-      const answer = await clerk.answer(id, question, bytes)
-      given = answer.bytes
-      reply = { call, id, ...(answer.gets !== undefined && { gets: answer.gets }) }
+      const answer = await this.#snapshots.answer(id, question, bytes)
+      replyBytes = answer.bytes
+      reply = { call, id, ...defined({ answer: answer.value }) }
     } catch (thrown) {
       const errno =
         !isSkeinError(thrown) && isObject(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : undefined
       reply = { call, id, failure: toFailure(thrown, 'TOOL_FAILED'), ...defined({ errno }) }
     }
-    if (!this.#settled) this.#worker?.post(reply, given)
+    if (!this.#settled) this.#worker?.post(reply, replyBytes)
   }
 
   async #stepAside(opening: Promise<Snapshot>): Promise<Snapshot> {
-    this.#limit?.pause()
-    const leaving = setImmediate(() => this.#leave())
+    this.#timeLimit?.pause()
+    const leaving = setImmediate(() => this.#leavePlace())
     try {
       return await opening
     } finally {
       clearImmediate(leaving)
-      if (!this.#placed) await this.#comeBack()
-      this.#limit?.resume()
+      if (!this.#hasPlace) await this.#returnToPlace()
+      this.#timeLimit?.resume()
     }
   }
 
-  #comeBack(): Promise<void> {
+  #returnToPlace(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#settled || !this.#worker) return resolve()
-      const goOn = (): void => {
-        this.#placed = true
+      const proceed = (): void => {
+        this.#hasPlace = true
         resolve()
       }
-      const withdraw = this.#means.places.comeBack(this.#worker, goOn, this.#job.shares)
-      this.#stops.push(withdraw)
+      this.#cleanups.push(this.#services.places.comeBack(this.#worker, proceed, this.#job.shares))
     })
   }
 
-  #leave(): void {
-    if (!this.#placed || !this.#worker) return
-    this.#placed = false
-    this.#means.places.leave(this.#worker, this.#job.shares)
+  #leavePlace(): void {
+    if (!this.#hasPlace || !this.#worker) return
+    this.#hasPlace = false
+    this.#services.places.leave(this.#worker, this.#job.shares)
   }
 
-  #over(result: AttemptResult): void {
+  #settle(result: AttemptResult): void {
     if (this.#settled) return
     this.#settled = true
-    for (const stop of this.#stops) stop()
-    this.#clerk?.close()
-    this.#worker?.drop(this.#task.call)
-    this.#settle(result)
-    this.#leave()
+    for (const cleanup of this.#cleanups) cleanup()
+    this.#snapshots?.close()
+    this.#worker?.removeCall(this.#task.call)
+    this.#resolve(result)
+    this.#leavePlace()
   }
 }

@@ -1,31 +1,31 @@
 /**
- * Messages in a stream of bytes between the host and a worker process: a head of two lengths, the message, and the
- * bytes that go with it. Both sides are Skein, of one build. A message costs what it is long: it is put together
- * once, whatever parts it arrives in. Bytes that are given out belong to whoever gets them.
+ * Frames of messages between the host and a worker process: a head of two lengths, the message, and the bytes that go
+ * with it. Decoding costs time in proportion to the length, whatever parts a message arrives in. Decoded bytes belong
+ * to the receiver.
  */
 import { Buffer } from 'node:buffer'
 import { deserialize, serialize } from 'node:v8'
 
 const headBytes = 12
-/** Begins every head: a body that writes to the line itself is noticed at once. */
+/** Begins every head, so that a body that writes to the descriptor itself is noticed at once. */
 const mark = 0x5ce1_4f2a
-/** In the first length: the message is no JSON (it holds maps). */
+/** In the first length: the message is not JSON but structured (it contains maps). */
 const structuredBit = 0x8000_0000
 
-/** The head and the message. The bytes are to be sent behind it, as they are. */
+/** The head and the message. The caller sends the bytes behind them. */
 export function encodeFrame(message: object, bytes?: Uint8Array): Buffer {
   const text = JSON.stringify(message)
   const length = Buffer.byteLength(text)
   const whole = Buffer.allocUnsafe(headBytes + length)
   whole.writeUInt32LE(mark, 0)
   whole.writeUInt32LE(length, 4)
-  // One more than they are: none is not the same as no bytes.
+  // One more than the length, because empty bytes are not the same as no bytes.
   whole.writeUInt32LE(bytes ? bytes.byteLength + 1 : 0, 8)
   whole.write(text, headBytes)
   return whole
 }
 
-/** For what JSON cannot say. */
+/** For messages that JSON cannot express. */
 export function encodeStructured(message: object): Buffer {
   const body = serialize(message)
   const head = Buffer.alloc(headBytes)
@@ -34,9 +34,9 @@ export function encodeStructured(message: object): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Gives what takes the parts of the stream as they come. It throws where they make no message. */
+/** Returns a function for the parts of the stream as they arrive. It throws if they are not of this format. */
 export function createFrameDecoder(
-  heard: (message: unknown, bytes: Uint8Array<ArrayBuffer> | undefined) => void,
+  onMessage: (message: unknown, bytes: Uint8Array<ArrayBuffer> | undefined) => void,
 ): (part: Buffer) => void {
   let parts: Buffer[] = []
   let have = 0
@@ -62,7 +62,7 @@ export function createFrameDecoder(
       const body = whole.subarray(at + headBytes, at + headBytes + length)
       const message: unknown = first >= structuredBit ? deserialize(body) : JSON.parse(body.toString('utf8'))
       at = end
-      heard(message, second > 0 ? new Uint8Array(whole.subarray(end - bytes, end)) : undefined)
+      onMessage(message, second > 0 ? new Uint8Array(whole.subarray(end - bytes, end)) : undefined)
     }
     parts = at < whole.length ? [whole.subarray(at)] : []
     have = whole.length - at

@@ -1,12 +1,11 @@
 /**
- * A lane: worker threads for calls of one kind, with a number of places on each.
+ * A lane: workers for calls of one kind, with a number of places on each.
  *
- * - A call goes to the thread with the fewest active calls, rather to one that has started than to one that has
- *   not. When each has some, a further thread is started for those that come next, up to `threads`.
- * - A thread that cannot be started costs those who waited for it their attempt; nobody waits for ever.
- * LN3 A thread that is stuck gets no calls, and what has not begun there goes to another. It does not count as
- *     one of `threads`, so that another may be started in its place, up to `mostThreads` in all. One without calls is
- *     ended.
+ * - A call goes to the worker with the fewest active calls, preferring workers that have started. When each of them
+ *   has some, a further worker is started for the calls that come next, up to `workers`.
+ * - A worker that cannot be started costs the calls that waited for it their attempt; nobody waits for ever.
+ * LN3 A stuck worker gets no calls, and calls that have not begun there go to another. It does not count as one of
+ *     `workers`, so that another may be started in its place, up to `mostWorkers` in all. Without calls it is ended.
  */
 import type { Clock } from '../../core/clock.js'
 import type { Failure } from '../../core/failure.js'
@@ -19,76 +18,81 @@ import type { WorkerOptions } from './worker.js'
 export interface LaneOptions extends WorkerOptions {
   readonly clock: Clock
   readonly graceMs: number
-  readonly threads: number
-  readonly mostThreads: number
-  /** Active calls on one thread. */
-  readonly perThread: number
+  readonly workers: number
+  /** With those that are stuck. */
+  readonly mostWorkers: number
+  /** Active calls on one worker. */
+  readonly perWorker: number
 }
 
 export interface Lane {
-  /** `again`: it lost its thread before it began. */
+  /** `again`: the call had a worker before. */
   attempt(call: WorkerCall, again: boolean): Promise<AttemptResult>
-  /** A worker that starts now, if there is none: how its app loads there. */
+  /** How the app loads on a worker, which is started now if there is none. */
   loads(): Promise<Failure | undefined>
-  /** To be called at even intervals while there are calls. */
-  look(): void
+  /** To be called at regular intervals while there are calls. */
+  check(): void
   close(): Promise<void>
 }
 
 export function createLane(options: LaneOptions): Lane {
-  const { threads: wanted, mostThreads, perThread, clock, graceMs } = options
-  const threads = new Set<Worker>()
+  const { workers: usual, mostWorkers, perWorker, clock, graceMs } = options
+  const workers = new Set<Worker>()
   let closed = false
   const start = (): Worker => {
-    const thread = new Worker(options, (gone) => {
-      threads.delete(gone)
+    const worker = new Worker(options, (ended) => {
+      workers.delete(ended)
       places.admit()
     })
-    threads.add(thread)
-    return thread
+    workers.add(worker)
+    return worker
   }
   const choose = (further: boolean): Worker | undefined => {
     let best: Worker | undefined
-    let moving = 0
-    for (const thread of threads) {
-      if (thread.stuck || thread.doom !== undefined) continue
-      moving++
-      if (thread.seat.active < perThread && (!best || comesBefore(thread, best))) best = thread
+    let usable = 0
+    for (const worker of workers) {
+      if (!isUsable(worker)) continue
+      usable++
+      if (worker.seats.active < perWorker && (!best || comesBefore(worker, best))) best = worker
     }
-    const room = !closed && (further || moving < wanted) && threads.size < mostThreads
-    if (!best) return room ? start() : undefined
-    if (room && !further && best.seat.active > 0) start()
+    const mayStart = !closed && (further || usable < usual) && workers.size < mostWorkers
+    if (!best) return mayStart ? start() : undefined
+    if (mayStart && !further && best.seats.active > 0) start()
     return best
   }
-  // LN3: what a stuck one holds is nobody's.
-  const shared = (): number =>
-    [...threads].reduce(
-      (sum, { stuck, doom, seat }) => (stuck || doom !== undefined ? sum + seat.active : sum),
-      wanted * perThread,
-    )
-  const places = createPlaces({ perThread, shared, choose })
-  const means: AttemptServices = { clock, graceMs, places }
+  // LN3: the calls of a stuck worker take no places from others.
+  const shared = (): number => {
+    let count = usual * perWorker
+    for (const worker of workers) if (!isUsable(worker)) count += worker.seats.active
+    return count
+  }
+  const places = createPlaces({ perWorker, shared, choose })
+  const services: AttemptServices = { clock, graceMs, places }
   return {
-    attempt: (call, again) => new CallAttempt(call, means).begin(again),
-    loads: () => ([...threads][0] ?? start()).loading,
-    look() {
-      for (const thread of threads) {
-        thread.look()
-        if (!thread.stuck) continue
-        for (const call of [...thread.calls.values()]) call.takeBack()
-        // What a body left behind holds it, and nobody is there to be told.
-        if (thread.calls.size === 0) thread.kill('a body that was over left a loop behind')
+    attempt: (call, again) => new CallAttempt(call, services).begin(again),
+    loads: () => ([...workers][0] ?? start()).loading,
+    check() {
+      for (const worker of workers) {
+        worker.check()
+        if (!worker.stuck) continue
+        for (const call of [...worker.calls.values()]) call.takeBack()
+        // Code that a finished body left behind blocks it, and no call is there to be ended.
+        if (worker.calls.size === 0) worker.kill('a body that was over left a loop behind')
       }
       places.admit()
     },
     async close() {
       closed = true
       places.close()
-      await Promise.all([...threads].map((thread) => thread.close()))
+      await Promise.all([...workers].map((worker) => worker.close()))
     },
   }
 }
 
+function isUsable({ stuck, killedBecause }: Worker): boolean {
+  return !stuck && killedBecause === undefined
+}
+
 function comesBefore(one: Worker, other: Worker): boolean {
-  return one.started === other.started ? one.seat.active < other.seat.active : one.started
+  return one.started === other.started ? one.seats.active < other.seats.active : one.started
 }

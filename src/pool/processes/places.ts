@@ -1,111 +1,109 @@
 /**
- * Places of a lane: how many calls are active at once. A call takes a place on a thread before it begins, may give it
- * back while it waits for others, and takes one on the same thread again before it goes on.
+ * The places of a lane limit how many calls are active at once. A call takes a place on a worker before it begins, may
+ * give it back while it waits for other calls, and takes one on the same worker again before it continues.
  *
- * - No thread has more than `perThread` active calls.
- * - A call that goes on comes before one that begins, and one that lost its thread before one that is new;
- *   otherwise those who share the places take turns, each with its first.
- * - Nobody waits for the calls of others alone: who has less than an equal part gets a place, on a further thread
+ * - No worker has more than `perWorker` active calls.
+ * - Calls that continue come first, then calls that lost their worker, then new ones; within these, those who share
+ *   the places take turns.
+ * - Nobody waits for the calls of others alone: whoever has less than an equal part gets a place, on a further worker
  *   if need be.
  */
 import { Shares } from './shares.js'
 import type { ShareKeys } from './shares.js'
 
-/** The share of a thread. */
-export interface PlaceRequest {
+/** The places of one worker. */
+export interface Seats {
   active: number
+  /** Calls that wait for a place here, to continue. */
   readonly returning: Set<() => void>
 }
 
-export interface TakenPlace {
-  readonly seat: PlaceRequest
+export interface Seated {
+  readonly seats: Seats
 }
 
-/** Undefined: there will never be a place. */
-type Enter<Thread> = (thread: Thread | undefined) => void
+/** Called with undefined if there will never be a place. */
+type Enter<Worker> = (worker: Worker | undefined) => void
 
-export interface Places<Thread extends TakenPlace> {
+export interface Places<Worker extends Seated> {
   /**
-   * Calls `go` when there is a place: at once, or later. Gives what withdraws from the queue. `again`: it had a place
-   * before.
+   * Calls `go` when there is a place: at once, or later. Returns what withdraws from the queue. `again`: the call had
+   * a place before.
    */
-  enter(go: Enter<Thread>, again?: boolean, shares?: ShareKeys): () => void
-  /** Gives a place back. */
-  leave(thread: Thread, shares?: ShareKeys): void
-  /** Takes a place on the same thread again. */
-  comeBack(thread: Thread, go: () => void, shares?: ShareKeys): () => void
-  /** To be called when a thread has come, gone or changed. */
+  enter(go: Enter<Worker>, again?: boolean, shares?: ShareKeys): () => void
+  leave(worker: Worker, shares?: ShareKeys): void
+  /** Takes a place on the same worker again: calls `go` when there is one. Returns what withdraws. */
+  comeBack(worker: Worker, go: () => void, shares?: ShareKeys): () => void
+  /** To be called when a worker was added, removed or changed. */
   admit(): void
-  /** Nobody will enter any more. */
+  /** Whoever waits is told that there will be no place. */
   close(): void
 }
 
-export const createPlaceRequest = (): PlaceRequest => ({ active: 0, returning: new Set() })
+export const createSeats = (): Seats => ({ active: 0, returning: new Set() })
 
-export interface PlacesOptions<Thread> {
-  readonly perThread: number
-  /** Places that are shared. Default: as many as there are. */
+export interface PlacesOptions<Worker> {
+  readonly perWorker: number
+  /** How many places are shared. Default: no limit. */
   shared?(): number
-  /**
-   * The thread that the next call gets: one that has a place. `further`: there may be more threads for it than usual.
-   */
-  choose(further: boolean): Thread | undefined
+  /** A worker with a free place for the next call. `further`: there may be more workers for it than usual. */
+  choose(further: boolean): Worker | undefined
 }
 
-interface Entry<Thread> {
-  readonly go: Enter<Thread>
+interface Entry<Worker> {
+  readonly go: Enter<Worker>
   readonly shares: ShareKeys
 }
 
-const nobody: ShareKeys = []
+const noKeys: ShareKeys = []
 
-export function createPlaces<Thread extends TakenPlace>({
-  perThread,
+export function createPlaces<Worker extends Seated>({
+  perWorker,
   choose,
   shared = () => Infinity,
-}: PlacesOptions<Thread>): Places<Thread> {
+}: PlacesOptions<Worker>): Places<Worker> {
   const shares = new Shares(shared)
-  const queue = createQueue<Thread>()
-  const returns = createReturns(perThread, shares)
+  const queue = createQueue<Worker>()
+  const returns = createReturns(perWorker, shares)
   let closed = false
 
-  const sit = ({ go, shares: keys }: Entry<Thread>): 'sits' | 'waits' | 'full' => {
+  const seat = ({ go, shares: keys }: Entry<Worker>): Offer => {
     if (!shares.allows(keys)) return 'waits'
-    const thread = choose(shares.full)
-    if (!thread) return 'full'
+    const worker = choose(shares.full)
+    if (!worker) return 'full'
     shares.change(keys, 'active', 1)
-    thread.seat.active++
-    go(thread)
-    return 'sits'
+    worker.seats.active++
+    go(worker)
+    return 'seated'
   }
   const admit = (): void => {
     returns.serve()
     queue.serve((entry) => {
-      const how = sit(entry)
-      if (how === 'sits') shares.change(entry.shares, 'waiting', -1)
-      return how
+      const result = seat(entry)
+      if (result === 'seated') shares.change(entry.shares, 'waiting', -1)
+      return result
     })
   }
   return {
     admit,
-    enter(go, again = false, keys = nobody) {
-      const entry: Entry<Thread> = { go, shares: keys }
+    enter(go, again = false, keys = noKeys) {
+      const entry: Entry<Worker> = { go, shares: keys }
       if (closed) {
         go(undefined)
         return () => undefined
       }
-      if (queue.size === 0 && sit(entry) === 'sits') return () => undefined
+      if (queue.size === 0 && seat(entry) === 'seated') return () => undefined
       shares.change(keys, 'waiting', 1)
       queue.add(entry, again)
       if (queue.size > 1) admit()
       return () => void (queue.delete(entry) && shares.change(keys, 'waiting', -1))
     },
-    leave({ seat }, keys = nobody) {
-      seat.active--
+    leave({ seats }, keys = noKeys) {
+      seats.active--
       shares.change(keys, 'active', -1)
       if (returns.waiting || queue.size > 0) admit()
     },
-    comeBack: ({ seat }, go, keys = nobody) => returns.comeBack(seat, go, keys),
+    comeBack: ({ seats }, go, keys = noKeys) => returns.comeBack(seats, go, keys),
     close() {
       closed = true
       for (const { go } of queue.clear()) go(undefined)
@@ -114,63 +112,66 @@ export function createPlaces<Thread extends TakenPlace>({
 }
 
 interface Returns {
-  /** Some call wants to go on, and has no place. */
+  /** Some call waits for a place, to continue. */
   readonly waiting: boolean
-  comeBack(seat: PlaceRequest, go: () => void, keys: ShareKeys): () => void
-  /** Lets those go on for whom there is a place. */
+  comeBack(seats: Seats, go: () => void, keys: ShareKeys): () => void
+  /** Lets calls continue for which there is a place. */
   serve(): void
 }
 
-/** Calls that gave their place back: they take one on the same thread again. */
-function createReturns(perThread: number, shares: Shares): Returns {
-  const wanted = new Set<PlaceRequest>()
-  const withdraw = (seat: PlaceRequest, again: () => void): void => {
-    seat.returning.delete(again)
-    if (seat.returning.size === 0) wanted.delete(seat)
+/** Calls that gave their place back and take one on the same worker again. */
+function createReturns(perWorker: number, shares: Shares): Returns {
+  const wantedSeats = new Set<Seats>()
+  const withdraw = (seats: Seats, retry: () => void): void => {
+    seats.returning.delete(retry)
+    if (seats.returning.size === 0) wantedSeats.delete(seats)
   }
   return {
     get waiting() {
-      return wanted.size > 0
+      return wantedSeats.size > 0
     },
-    comeBack(seat, go, keys) {
-      const again = (): void => {
-        if (seat.active >= perThread) return
-        withdraw(seat, again)
-        seat.active++
+    comeBack(seats, go, keys) {
+      const retry = (): void => {
+        if (seats.active >= perWorker) return
+        withdraw(seats, retry)
+        seats.active++
         shares.change(keys, 'active', 1)
         go()
       }
-      seat.returning.add(again)
-      wanted.add(seat)
-      again()
-      return () => withdraw(seat, again)
+      seats.returning.add(retry)
+      wantedSeats.add(seats)
+      retry()
+      return () => withdraw(seats, retry)
     },
     serve() {
-      for (const seat of wanted) for (const again of seat.returning) again()
+      for (const seats of wantedSeats) for (const retry of seats.returning) retry()
     },
   }
 }
 
-interface Queue<Thread> {
+/** What became of the offer of a place: taken, not allowed by the shares now, or there is none for anybody. */
+type Offer = 'seated' | 'waits' | 'full'
+
+interface Queue<Worker> {
   readonly size: number
-  add(entry: Entry<Thread>, again: boolean): void
+  add(entry: Entry<Worker>, again: boolean): void
   /** Whether it was there. */
-  delete(entry: Entry<Thread>): boolean
-  clear(): readonly Entry<Thread>[]
-  /** Offers what waits, in turns, until there is no place for anybody. What sits is taken out. */
-  serve(offer: (entry: Entry<Thread>) => 'sits' | 'waits' | 'full'): void
+  delete(entry: Entry<Worker>): boolean
+  clear(): readonly Entry<Worker>[]
+  /** Offers a place to each entry in turn, until there is none left. Entries that take one leave the queue. */
+  serve(offer: (entry: Entry<Worker>) => Offer): void
 }
 
-function createQueue<Thread>(): Queue<Thread> {
-  const again = new Set<Entry<Thread>>()
-  /** By tree, the one whose turn is next first. */
-  const lines = new Map<string, Set<Entry<Thread>>>()
+function createQueue<Worker>(): Queue<Worker> {
+  const again = new Set<Entry<Worker>>()
+  /** By tree; the tree whose turn is next comes first. */
+  const entriesByTree = new Map<string, Set<Entry<Worker>>>()
   let size = 0
-  const nameOf = ({ shares: [tree = ''] }: Entry<Thread>): string => tree
-  const remove = (entry: Entry<Thread>): boolean => {
-    const line = lines.get(nameOf(entry))
-    const found = again.delete(entry) || line?.delete(entry) === true
-    if (line?.size === 0) lines.delete(nameOf(entry))
+  const treeOf = ({ shares: [tree = ''] }: Entry<Worker>): string => tree
+  const remove = (entry: Entry<Worker>): boolean => {
+    const entries = entriesByTree.get(treeOf(entry))
+    const found = again.delete(entry) || entries?.delete(entry) === true
+    if (entries?.size === 0) entriesByTree.delete(treeOf(entry))
     if (found) size--
     return found
   }
@@ -178,37 +179,37 @@ function createQueue<Thread>(): Queue<Thread> {
     get size() {
       return size
     },
-    add(entry, before) {
+    add(entry, hadPlace) {
       size++
-      if (before) return void again.add(entry)
-      const line = lines.get(nameOf(entry))
-      if (line) line.add(entry)
-      else lines.set(nameOf(entry), new Set([entry]))
+      if (hadPlace) return void again.add(entry)
+      const entries = entriesByTree.get(treeOf(entry))
+      if (entries) entries.add(entry)
+      else entriesByTree.set(treeOf(entry), new Set([entry]))
     },
     delete: remove,
     clear() {
-      const all = [...again, ...[...lines.values()].flatMap((line) => [...line])]
+      const all = [...again, ...[...entriesByTree.values()].flatMap((entries) => [...entries])]
       again.clear()
-      lines.clear()
+      entriesByTree.clear()
       size = 0
       return all
     },
     serve(offer) {
       for (const entry of again) {
-        const how = offer(entry)
-        if (how === 'full') return
-        if (how === 'sits') remove(entry)
+        const result = offer(entry)
+        if (result === 'full') return
+        if (result === 'seated') remove(entry)
       }
-      // A tree that was served goes to the end of the map, and is met again.
-      for (const [tree, line] of lines) {
-        const [first] = line
-        const how = first ? offer(first) : 'waits'
-        if (how === 'full') return
-        if (how !== 'sits' || !first) continue
+      // A tree that was served moves to the end of the map, and is met again there.
+      for (const [tree, entries] of entriesByTree) {
+        const [first] = entries
+        const result = first ? offer(first) : 'waits'
+        if (result === 'full') return
+        if (result !== 'seated' || !first) continue
         remove(first)
-        if (line.size === 0) continue
-        lines.delete(tree)
-        lines.set(tree, line)
+        if (entries.size === 0) continue
+        entriesByTree.delete(tree)
+        entriesByTree.set(tree, entries)
       }
     },
   }

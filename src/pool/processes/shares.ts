@@ -1,11 +1,11 @@
 /**
- * How many places each has who shares them: trees, and those that a tag holds together.
+ * How the places of a lane are shared between trees, and between groups of trees with the same tag.
  *
- * - While there are more places than calls nobody is held back. Past that, whoever has less than an equal part of
- *   the places may have more, and whoever has as much waits.
+ * - While there are more places than calls nobody waits. Past that, whoever has less than an equal part of the places
+ *   may take more, and whoever has its part waits.
  */
 
-/** Keys of who a call is for, from the tree up. */
+/** Who a call is for, from the tree up. */
 export type ShareKeys = readonly string[]
 
 interface Share {
@@ -18,17 +18,17 @@ export class Shares {
   readonly #places: () => number
   #active = 0
 
-  /** `places`: what is shared. */
+  /** `places`: how many are shared. */
   constructor(places: () => number) {
     this.#places = places
   }
 
-  change(keys: ShareKeys, what: keyof Share, by: 1 | -1): void {
-    if (what === 'active') this.#active += by
+  change(keys: ShareKeys, count: keyof Share, by: 1 | -1): void {
+    if (count === 'active') this.#active += by
     for (const [level, key] of keys.entries()) {
       const shares = (this.#levels[level] ??= new Map())
       const share = shares.get(key) ?? { active: 0, waiting: 0 }
-      share[what] += by
+      share[count] += by
       if (share.active + share.waiting > 0) shares.set(key, share)
       else shares.delete(key)
     }
@@ -44,7 +44,7 @@ export class Shares {
   }
 
   #isBelow(key: string, shares: ReadonlyMap<string, Share> | undefined): boolean {
-    const others = (shares?.size ?? 0) + (shares?.has(key) ? 0 : 1)
-    return others > 1 && (shares?.get(key)?.active ?? 0) < Math.max(1, Math.floor(this.#places() / others))
+    const sharers = (shares?.size ?? 0) + (shares?.has(key) ? 0 : 1)
+    return sharers > 1 && (shares?.get(key)?.active ?? 0) < Math.max(1, Math.floor(this.#places() / sharers))
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The clerk of a desk: answers on the host what a body in a worker thread asks of its thread's state.
+ * The host's side of a snapshot that a body in a worker reads: answers its questions about the thread's state.
  *
- * - Everything is answered from one snapshot, which is opened when it is first asked for.
- * - A stream and a store hold one chunk at a time: whoever is slower sets the pace.
- * - When the call is over nothing of it is left open.
+ * - All answers come from one snapshot, which is opened with the first question.
+ * - A stream and a store buffer one chunk: the slower side sets the pace.
+ * - When the call is over its streams and stores are closed.
  */
 import { TransformStream } from 'node:stream/web'
 import { SkeinError, fromFailure } from '../../core/failure.js'
@@ -12,13 +12,13 @@ import { copied, owned } from './wire.js'
 import type { WorkerQuestion } from './wire.js'
 
 export interface SnapshotReply {
-  readonly gets?: unknown
-  /** In place of it. */
+  readonly value?: unknown
+  /** Instead of a value. */
   readonly bytes?: Uint8Array
 }
 
 export interface SnapshotServer {
-  /** `id` names the stream or the store that the question opens; `bytes` are what it brings. */
+  /** `id` becomes the name of the stream or store that the question opens; `bytes` came with the question. */
   answer(id: number, question: WorkerQuestion, bytes?: Uint8Array): Promise<SnapshotReply>
   close(): void
 }
@@ -30,17 +30,17 @@ interface Store {
 
 type WritableStreamDefaultWriter<Chunk> = ReturnType<TransformStream<Chunk, Chunk>['writable']['getWriter']>
 
-/** `waited` is given what is waited for, so that a call can step aside meanwhile. */
+/** `whileOpening` lets the call give its place back while it waits for the snapshot. */
 export function createSnapshotServer(
-  desk: SnapshotAccess,
-  waited: (opening: Promise<Snapshot>) => Promise<Snapshot>,
+  access: SnapshotAccess,
+  whileOpening: (opening: Promise<Snapshot>) => Promise<Snapshot>,
 ): SnapshotServer {
   const streams = new Map<number, AsyncIterator<Uint8Array>>()
   const stores = new Map<number, Store>()
   let opened: Promise<Snapshot> | undefined
   return {
     async answer(id, question, bytes) {
-      const snapshot = await (opened ??= waited(desk.open()))
+      const snapshot = await (opened ??= whileOpening(access.open()))
       if ('store' in question) return answerStore(stores, question, bytes)
       if ('stream' in question) return answerStream(streams, question)
       if (question.topic === 'stream') streams.set(id, snapshot.files.stream(question.hash)[Symbol.asyncIterator]())
@@ -49,8 +49,8 @@ export function createSnapshotServer(
       return {}
     },
     close() {
-      const over = new SkeinError('CANCELLED', 'the call is over')
-      for (const { writer } of stores.values()) void writer.abort(over).catch(() => undefined)
+      const reason = new SkeinError('CANCELLED', 'the call is over')
+      for (const { writer } of stores.values()) void writer.abort(reason).catch(() => undefined)
       for (const stream of streams.values()) void stream.return?.().catch(() => undefined)
     },
   }
@@ -65,19 +65,19 @@ async function answerOnce(
   const { files } = snapshot
   switch (question.topic) {
     case 'open':
-      return { gets: { at: files.at } }
+      return { value: { at: files.at } }
     case 'value':
-      return { gets: await snapshot.value(question.key) }
+      return { value: await snapshot.value(question.key) }
     case 'entries':
-      return { gets: await snapshot.entries(question.prefix) }
+      return { value: await snapshot.entries(question.prefix) }
     case 'node':
-      return { gets: await files.node(question.path) }
+      return { value: await files.node(question.path) }
     case 'deep':
-      return { gets: await files.deep(question.path) }
+      return { value: await files.deep(question.path) }
     case 'usage':
-      return { gets: await files.usage() }
+      return { value: await files.usage() }
     case 'bytes':
-      // They are for the one who asks.
+      // Nobody else on the host uses them.
       return { bytes: owned(await files.bytes(question.hash)) }
     default:
       return question satisfies never
@@ -110,22 +110,22 @@ async function answerStore(
     await writer.abort(fromFailure(question.failure))
     return {}
   }
-  // What went wrong there is told by `stored`.
+  // Its error is the same as that of `stored`, which is awaited next.
   await writer.close().catch(() => undefined)
-  return { gets: await stored }
+  return { value: await stored }
 }
 
 function createStore({ files }: Snapshot): Store {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const writer = writable.getWriter()
   const stored = files.store(readable)
-  // A store that gives up lets the one who writes know; `stored` itself is awaited at the end, if ever.
+  // A store that fails makes the next write fail; `stored` itself is awaited at the end, or never.
   stored.catch((thrown: unknown) => writer.abort(thrown)).catch(() => undefined)
   return { writer, stored }
 }
 
-function named<Kept>(kept: ReadonlyMap<number, Kept>, id: number): Kept {
-  const found = kept.get(id)
+function named<Item>(items: ReadonlyMap<number, Item>, id: number): Item {
+  const found = items.get(id)
   if (!found) throw new SkeinError('INVARIANT', `a body went on with the stream ${id}, which is not open`)
   return found
 }

@@ -1,33 +1,33 @@
 /**
- * Looks after worker threads at even intervals, and only while there are calls. By the machine's time, whatever clock
- * the calls live by: that is what bodies take and what memory grows by.
+ * Checks workers at regular intervals while there are calls. It uses the time of the machine, whatever clock the calls
+ * use: bodies compute and allocate in real time.
  */
 import { systemClock } from '../../core/clock.js'
 
 export interface Watchdog {
-  /** A call begins, also one that waits for a thread. */
+  /** A call begins, or waits for a worker. */
   begin(): void
   end(): void
   stop(): void
 }
 
-/** Twice the time between two beats of a thread: one may be late. */
-export const lookMs = 100
+/** Two heartbeats of a worker (workers/thread/heartbeat.ts): one may be late. */
+export const checkMs = 100
 
-export function createWatchdog(look: () => void): Watchdog {
+export function createWatchdog(check: () => void): Watchdog {
   let cancel: (() => void) | undefined
   let calls = 0
-  const looks = (): void => {
+  const wake = (): void => {
     cancel = undefined
     if (calls === 0) return
-    look()
-    wake()
+    check()
+    arm()
   }
-  const wake = (): void => void (cancel ??= systemClock.wakeAt(systemClock.now() + lookMs, looks))
+  const arm = (): void => void (cancel ??= systemClock.wakeAt(systemClock.now() + checkMs, wake))
   return {
     begin() {
       calls++
-      wake()
+      arm()
     },
     end() {
       calls--

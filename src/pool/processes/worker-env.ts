@@ -1,14 +1,13 @@
 /**
- * The environment of workers: what Node and child processes need, what the app asks for by name (`workers.env`), and
- * nothing that the host was told in confidence. A tool has the variables that it declares, by `state.env`.
+ * The environment of workers: what Node and child processes need, and what the app names (`workers.env`), without the
+ * host's secrets. A tool gets the variables that it declares by `state.env`.
  *
  * - A variable of the host that is named neither here nor by the app is not in a worker's `process.env`. That is no
- *   jail: code of the same user can find other ways to what a process knows. Code that nobody trusts belongs into
- *   `state.runCode`.
- * - Skein's own key is never given, not even to one that inherits everything.
+ *   sandbox: code of the same user has other ways to read a process. Untrusted code belongs into `state.runCode`.
+ * - Skein's own key is never passed on, not even with `inherit`.
  */
 
-/** Some are Windows'. */
+/** Some are of Windows. */
 const names = new Set([
   'PATH',
   'HOME',
@@ -23,7 +22,7 @@ const names = new Set([
   'SKEIN_DEBUG',
 ])
 
-/** NODE_AUTH_TOKEN is a password of npm's. */
+/** Such as NODE_AUTH_TOKEN, a password of npm. */
 const confidential = /AUTH|TOKEN|SECRET|KEY|PASS/
 
 /** Names of variables, or all. */
@@ -31,16 +30,16 @@ export type WorkerEnv = 'inherit' | readonly string[]
 
 export function workerEnv(
   host: Readonly<Record<string, string | undefined>>,
-  asked: WorkerEnv = [],
+  allowed: WorkerEnv = [],
 ): Record<string, string> {
-  const given: Record<string, string> = {}
+  const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(host)) {
     if (value === undefined || name === 'SKEIN_KEY') continue
-    if (asked === 'inherit' || asked.includes(name) || isGiven(name.toUpperCase())) given[name] = value
+    if (allowed === 'inherit' || allowed.includes(name) || isAlwaysAllowed(name.toUpperCase())) env[name] = value
   }
-  return given
+  return env
 }
 
-function isGiven(name: string): boolean {
+function isAlwaysAllowed(name: string): boolean {
   return names.has(name) || (name.startsWith('NODE_') && !confidential.test(name))
 }

@@ -104,7 +104,7 @@ export class CallJob implements ToolJob {
   acting = false
   readonly #start: CallJobStart
   readonly #definition: ToolDefinition | undefined
-  #desk: SnapshotAccess | undefined
+  #snapshot: SnapshotAccess | undefined
   #opened: CallEnv | undefined
 
   constructor(start: CallJobStart, run?: BodyPart) {
@@ -176,8 +176,8 @@ export class CallJob implements ToolJob {
     return this.#values.secrets
   }
 
-  get desk(): SnapshotAccess {
-    return (this.#desk ??= createSnapshotAccess(this.#start, this.#contexts))
+  get snapshot(): SnapshotAccess {
+    return (this.#snapshot ??= createSnapshotAccess(this.#start, this.#contexts))
   }
 
   /** Keys of the contexts that the body reads without waiting. */
@@ -186,7 +186,7 @@ export class CallJob implements ToolJob {
     return [...(contextSchema ? [`context/${this.tool}`] : []), ...(sharedSchema ? ['shared'] : [])]
   }
 
-  said(output: ToolOutput): void {
+  emit(output: ToolOutput): void {
     this.#start.output.said(output)
   }
 }
@@ -211,6 +211,6 @@ function createSnapshotAccess(
       if (!slot.call.ahead || slot.again) await owner.whenItsTurn(index)
       return snapshot()
     },
-    ...(contexts.length > 0 && { given: Object.fromEntries(contexts.map((key) => [key, value(key)])) }),
+    ...(contexts.length > 0 && { contexts: Object.fromEntries(contexts.map((key) => [key, value(key)])) }),
   }
 }

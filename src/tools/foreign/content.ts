@@ -1,7 +1,7 @@
 /**
- * Content as foreign tools give it (MCP, LangChain blocks, AI SDK parts): what a model reads of it.
+ * Content of foreign tools (MCP, LangChain blocks, AI SDK parts), and its text for a model.
  *
- * - A model never reads base64: a binary item is told by its kind, media type and size. The value keeps the bytes.
+ * - A model never reads base64: a binary item is described by its kind, media type and size. The value keeps the bytes.
  */
 import { isObject } from '../../core/json.js'
 
@@ -31,12 +31,12 @@ export function foreignContent(value: unknown): readonly Item[] | undefined {
   return isContent(value) ? value : undefined
 }
 
-/** Bytes of a base64 text. */
+/** The number of bytes that a base64 text encodes. */
 export function sizeOf(base64: string): number {
   return Buffer.byteLength(base64, 'base64')
 }
 
-/** What a model reads of any value. */
+/** The text of any value for a model. */
 export function spoken(value: unknown): string {
   if (typeof value === 'string') return value
   if (isContent(value)) return value.map(itemText).join('\n')
@@ -58,14 +58,14 @@ function itemText(item: Item): string {
   return bytesText(item) ?? linkText(item) ?? JSON.stringify(item)
 }
 
-interface Held {
+interface ItemBytes {
   /** Base64, or the bytes themselves. */
   readonly data: string | Uint8Array
   readonly mediaType: string | undefined
 }
 
-/** The bytes of an item, wherever its kind has them. */
-export function heldBytes(item: Item): Held | undefined {
+/** The bytes of an item, in whichever field its kind has them. */
+export function heldBytes(item: Item): ItemBytes | undefined {
   const resource = isObject(item['resource']) ? item['resource'] : item
   const { uri, blob } = resource
   if (typeof blob === 'string' && typeof uri === 'string') return { data: blob, mediaType: mediaTypeOf(resource) }
@@ -76,7 +76,7 @@ export function heldBytes(item: Item): Held | undefined {
     : heldByUrl(item)
 }
 
-/** XC1, if the item holds bytes. */
+/** The description of an item that holds bytes. */
 function bytesText(item: Item): string | undefined {
   const { type, uri } = item
   const found = heldBytes(item)

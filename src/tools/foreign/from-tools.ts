@@ -3,7 +3,7 @@
  *
  * - They close over live objects, so they run on the host. A caller whose module exports them may say `where:
  *   'worker'`: every worker then makes its own.
- * - In a list a tool says its own name; in a record its key is its name.
+ * - In a list a tool has its own name; in a record its key is its name.
  */
 import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
@@ -20,18 +20,18 @@ export type ForeignTools = readonly unknown[] | { readonly [name: string]: unkno
 
 export function fromTools(tools: ForeignTools, options: ForeignOptions = {}): ToolDefinition[] {
   const named = entriesOf(tools)
-  const places = new Map<string, string>()
+  const origins = new Map<string, string>()
   for (const { name, place } of named) {
-    const other = places.get(name)
+    const other = origins.get(name)
     if (other !== undefined)
       throw new SkeinError(
         'BAD_OPTION',
         `${other} and ${place} are both named ${JSON.stringify(name)}; give one another name (a record of tools ` +
           `names them by its keys)`,
       )
-    places.set(name, place)
+    origins.set(name, place)
   }
-  checkNames(Object.keys(options.byName ?? {}), [...places.keys()], 'fromTools')
+  checkNames(Object.keys(options.byName ?? {}), [...origins.keys()], 'fromTools')
   return named.map((entry) => define(entry, options))
 }
 
@@ -68,8 +68,8 @@ function entryOf(thing: unknown, place: string): Entry {
 
 function define({ name, place, thing }: Entry, options: ForeignOptions): ToolDefinition {
   try {
-    const { description = '', args, execute, ...said } = adapt(thing)
-    return { kind: 'tool', name, description, args, execute, where: 'host', ...resolveOptions(said, options, name) }
+    const { description = '', args, execute, ...own } = adapt(thing)
+    return { kind: 'tool', name, description, args, execute, where: 'host', ...resolveOptions(own, options, name) }
   } catch (thrown) {
     const { message } = toFailure(thrown, 'BAD_OPTION')
     throw new SkeinError(

@@ -1,4 +1,4 @@
-/** What JSON Schema says of texts, numbers, lists and objects (json-schema.ts). */
+/** The keywords of JSON Schema for texts, numbers, lists and objects (json-schema.ts). */
 import { canonical, isObject, toJson } from '../../core/json.js'
 import type { Check, Issue, JsonSchema } from './json-schema.js'
 
@@ -35,7 +35,7 @@ function ofText(check: Check, { minLength, maxLength, pattern }: JsonSchema, val
   return found
 }
 
-/** As JSON Schema counts them: a pair of surrogates is one. */
+/** Characters as JSON Schema counts them: a surrogate pair is one. */
 function charsOf(text: string): number {
   let chars = text.length
   for (let at = 0; at < text.length - 1; at++) if ((text.codePointAt(at) ?? 0) > 0xffff) chars--
@@ -71,7 +71,7 @@ function ofList(
   value: unknown,
 ): readonly Issue[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : []
-  const first: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : []
+  const first: readonly unknown[] = [prefixItems, items].find((schemas) => Array.isArray(schemas)) ?? []
   const rest = Array.isArray(items) ? additionalItems : items
   const found = [...counted(list.length, { least: minItems, most: maxItems }, 'items')]
   for (const [index, item] of list.entries()) {
@@ -93,15 +93,7 @@ function ofObject(check: Check, schema: JsonSchema, value: unknown): readonly Is
   for (const key of Array.isArray(required) ? required : []) {
     check.step()
     if (typeof key !== 'string' || (Object.hasOwn(fields, key) && fields[key] !== undefined)) continue
-    const own = Object.hasOwn(known, key) ? known[key] : undefined
-    // Whoever has a default can do without a value.
-    if (!isObject(own) || !('default' in own))
-      found.push({
-        path: [key],
-        message:
-          `Invalid input: expected ` +
-          `${isObject(own) && typeof own['type'] === 'string' ? own['type'] : 'a value'}, received undefined`,
-      })
+    found.push(...missingIssues(key, Object.hasOwn(known, key) ? known[key] : undefined))
   }
   for (const key of keys) {
     for (const each of fieldIssues(check, schema, { key, known, value: fields[key] })) found.push(each)
@@ -109,6 +101,13 @@ function ofObject(check: Check, schema: JsonSchema, value: unknown): readonly Is
       found.push({ path: [key], message: 'Invalid key' })
   }
   return found
+}
+
+/** A field with a default may be missing. */
+function missingIssues(key: string, schema: unknown): readonly Issue[] {
+  if (isObject(schema) && 'default' in schema) return []
+  const expected = isObject(schema) && typeof schema['type'] === 'string' ? schema['type'] : 'a value'
+  return [{ path: [key], message: `Invalid input: expected ${expected}, received undefined` }]
 }
 
 interface Field {

@@ -1,11 +1,10 @@
 /**
- * Values checked by JSON Schema that someone else wrote, maybe to harm: a schema may take no more of the main loop
- * than its args.
+ * Checks values against JSON Schemas of others, which may be malicious: a check must not block the event loop.
  *
- * JS1 A schema is bounded before it is used: how many values it has, how deep they are, how long its texts are.
- * JS2 A check is bounded: a value is looked at once by each part of the schema, references that go in circles end,
- *     and patterns are of RE2 (linear). What would take more steps than that is left to the tool.
- * - What is not known here (formats, remote references, patterns that RE2 has not) is left to the tool as well.
+ * JS1 A schema is bounded before it is used: the number of its values, their depth and the length of its texts.
+ * JS2 A check is bounded: each part of the schema checks a value once, circular references end, and patterns are of
+ *     RE2 (linear). A check that would take more steps is left to the tool.
+ * - What is not supported (formats, remote references, patterns that RE2 lacks) is left to the tool as well.
  */
 import type { RE2JS } from 're2js'
 import { canonical, isObject, toJson } from '../../core/json.js'
@@ -25,7 +24,7 @@ const mostSchemaValues = 20_000
 const mostSchemaChars = 500_000
 const deepestSchema = 100
 
-/** JS1; what is wrong with it, or undefined. */
+/** JS1: which bound the schema exceeds, or undefined. */
 export function excessOfSchema(schema: object): string | undefined {
   let level: readonly unknown[] = [schema]
   let values = 0
@@ -47,14 +46,14 @@ export function excessOfSchema(schema: object): string | undefined {
   return undefined
 }
 
-/** JS2: of looks at a value, and of what patterns do, in characters and steps for each. */
+/** JS2: checks of one value by one part of the schema, and steps of patterns. */
 const mostSteps = 50_000
 const mostPatternSteps = 5_000_000
 const deepest = 400
 const mostIssues = 1_000
 
-/** Thrown inside only: it would take too long. */
-const tooMuch = Symbol('left to the tool')
+/** Thrown inside only: the check would take too long. */
+const tooLong = Symbol('left to the tool')
 
 export function createChecker(root: JsonSchema): (value: unknown) => readonly Issue[] {
   if (hasPattern(root)) void loadPatterns()
@@ -64,13 +63,13 @@ export function createChecker(root: JsonSchema): (value: unknown) => readonly Is
     try {
       return new Check({ root, patterns, choices }).look(root, value)
     } catch (thrown) {
-      if (thrown === tooMuch) return []
+      if (thrown === tooLong) return []
       throw thrown
     }
   }
 }
 
-/** Whoever can wait for the engine of patterns does so. */
+/** Whether the engine of patterns is needed; callers that can wait load it first. */
 export function hasPattern(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(hasPattern)
   return (
@@ -93,8 +92,8 @@ const none: readonly Issue[] = []
 /** One check of one value. */
 export class Check {
   readonly #known: Known
-  /** What each part of the schema said of each list and object; nothing yet while it is looked at. */
-  readonly #said = new Map<unknown, Map<unknown, readonly Issue[]>>()
+  /** Issues that each part of the schema found in each list and object; none while it is being checked. */
+  readonly #found = new Map<unknown, Map<unknown, readonly Issue[]>>()
   #steps = 0
   #patternSteps = 0
   #depth = 0
@@ -106,14 +105,14 @@ export class Check {
   look(schema: unknown, value: unknown): readonly Issue[] {
     if (schema === false) return [{ path: [], message: 'Invalid input: nothing is allowed here' }]
     if (!isObject(schema)) return none
-    if (typeof value !== 'object' || value === null) return this.#through(schema, value)
-    const said = this.#said.get(schema) ?? new Map<unknown, readonly Issue[]>()
-    this.#said.set(schema, said)
-    const before = said.get(value)
+    if (typeof value !== 'object' || value === null) return this.#checked(schema, value)
+    const results = this.#found.get(schema) ?? new Map<unknown, readonly Issue[]>()
+    this.#found.set(schema, results)
+    const before = results.get(value)
     if (before) return before
-    said.set(value, none)
-    const issues = this.#through(schema, value)
-    said.set(value, issues)
+    results.set(value, none)
+    const issues = this.#checked(schema, value)
+    results.set(value, issues)
     return issues
   }
 
@@ -121,7 +120,7 @@ export class Check {
     return this.look(schema, value).length === 0
   }
 
-  /** Of one thing inside a value. */
+  /** Issues of an item or a field of a value. */
   inside(schema: unknown, value: unknown, key: PropertyKey): readonly Issue[] {
     const found = this.look(schema, value)
     return found.length === 0
@@ -130,12 +129,12 @@ export class Check {
   }
 
   step(): void {
-    if (++this.#steps > mostSteps) throw tooMuch
+    if (++this.#steps > mostSteps) throw tooLong
   }
 
-  #through(schema: JsonSchema, value: unknown): readonly Issue[] {
+  #checked(schema: JsonSchema, value: unknown): readonly Issue[] {
     this.step()
-    if (this.#depth >= deepest) throw tooMuch
+    if (this.#depth >= deepest) throw tooLong
     this.#depth++
     try {
       return this.#all(schema, value)
@@ -146,9 +145,9 @@ export class Check {
 
   #all(schema: JsonSchema, value: unknown): readonly Issue[] {
     const { $ref } = schema
-    const meant = typeof $ref === 'string' ? this.look(at(this.#known.root, $ref), value) : none
+    const referred = typeof $ref === 'string' ? this.look(at(this.#known.root, $ref), value) : none
     // In old drafts nothing beside a reference counts.
-    if (meant.length > 0 || (typeof $ref === 'string' && 'definitions' in this.#known.root)) return meant
+    if (referred.length > 0 || (typeof $ref === 'string' && 'definitions' in this.#known.root)) return referred
     const wrongType = typeIssue(schema['type'], value)
     if (wrongType) return [wrongType]
     const issues: Issue[] = []
@@ -164,7 +163,7 @@ export class Check {
 
   /** `enum` and `const`. */
   #chosen(schema: JsonSchema, value: unknown): readonly Issue[] {
-    const list = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : undefined
+    const list = choicesIn(schema)
     if (!list) return none
     const key = schema['enum'] ?? schema
     const known = this.#known.choices.get(key) ?? new Set(list.map((item) => canonical(toJson(item))))
@@ -189,11 +188,12 @@ export class Check {
       found.push({ path: [], message: 'Invalid input: more than one alternative fits, and exactly one may' })
     if (not !== undefined && this.fits(not, value))
       found.push({ path: [], message: 'Invalid input: this is what it must not be' })
-    const then = condition === undefined ? undefined : this.fits(condition, value) ? schema['then'] : schema['else']
+    if (condition === undefined) return found
+    const then = this.fits(condition, value) ? schema['then'] : schema['else']
     return then === undefined ? found : [...found, ...this.look(then, value)]
   }
 
-  /** Where all but one alternative is null, what is wrong with that one says more. */
+  /** If all alternatives but one are null, the issues of that one say more. */
   #oneOf(list: readonly unknown[], value: unknown): readonly Issue[] {
     if (list.some((part) => this.fits(part, value))) return none
     const [meant, other] = list.filter((part) => !(isObject(part) && part['type'] === 'null'))
@@ -202,25 +202,31 @@ export class Check {
       : [{ path: [], message: 'Invalid input: no alternative fits' }]
   }
 
-  /** True where that is not known. */
+  /** True if the pattern cannot be used. */
   matches(pattern: string, text: string): boolean {
     const expression = this.#known.patterns.has(pattern) ? this.#known.patterns.get(pattern) : compilePattern(pattern)
     if (expression !== null) this.#known.patterns.set(pattern, expression)
     if (!expression) return true
     this.#patternSteps += (text.length + 1) * expression.programSize()
-    if (this.#patternSteps > mostPatternSteps) throw tooMuch
+    if (this.#patternSteps > mostPatternSteps) throw tooLong
     return expression.test(text)
   }
 }
 
-/** What a reference inside the schema points to; anything where it points outside. */
+function choicesIn(schema: JsonSchema): readonly unknown[] | undefined {
+  if (Array.isArray(schema['enum'])) return schema['enum']
+  return 'const' in schema ? [schema['const']] : undefined
+}
+
+/** What a reference inside the schema points to; `true`, which fits anything, if it points outside. */
 function at(root: JsonSchema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return true
   let found: unknown = root
   for (const step of reference.slice(2).split('/')) {
     const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    found = Array.isArray(found) ? found[Number(key)] : isObject(found) && Object.hasOwn(found, key) ? found[key] : true
+    if (Array.isArray(found)) found = found[Number(key)]
+    else found = isObject(found) && Object.hasOwn(found, key) ? found[key] : true
   }
   return found ?? true
 }
@@ -234,18 +240,21 @@ function decoded(step: string): string {
 }
 
 function typeIssue(type: unknown, value: unknown): Issue | undefined {
-  const types = (Array.isArray(type) ? type : type === undefined ? [] : [type]).filter(
-    (each) => typeof each === 'string',
-  )
+  const types = [type].flat().filter((each) => typeof each === 'string')
   if (types.length === 0 || types.some((each) => isOf(each, value))) return undefined
   const [only] = types.filter((each) => each !== 'null')
   const expected = only === 'integer' ? 'int' : only
-  const received = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  const received = typeName(value)
   return {
     path: [],
     message: `Invalid input: expected ${types.join(' or ').slice(0, 100)}, received ${received}`,
     ...(types.length <= 2 && expected !== undefined && { expected }),
   }
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 function isOf(type: string, value: unknown): boolean {

@@ -1,9 +1,9 @@
 /**
- * The kinds of foreign tools, known by their shape: LangChain tools, AI SDK tools, and objects with one method that
- * does it. Gives each as the parts of a definition.
+ * The kinds of foreign tools, recognised by their shape: LangChain tools, AI SDK tools, and objects with one suitable
+ * method. Turns each into the parts of a definition.
  *
- * - Methods are called on their own object; what the tool closes over and inherits keeps working.
- * - A result is never taken for Skein's own `{ status, … }` by accident: every result is handed over inside one.
+ * - Methods are called on their own object, so that closures and inheritance keep working.
+ * - Every result is wrapped in Skein's own `{ status, … }`, so that none is mistaken for one.
  */
 import type { z } from 'zod'
 import type { ToolDefinition, ToolState } from '../../agent/define.js'
@@ -26,7 +26,7 @@ const methods = ['func', 'invoke', 'call', '_call', 'run'] as const
 
 export const expected = `a LangChain tool, an AI SDK tool, or an object with ${methods.join(' | ')}`
 
-/** Throws where the thing is no tool; the message completes "… is not a tool: ". */
+/** Throws if the thing is not a tool; the message completes "… is not a tool: ". */
 export function adapt(thing: unknown): Adapted {
   if (!isObject(thing)) throw new TypeError(`expected ${expected}, got ${thing === null ? 'null' : typeof thing}`)
   const { kind, type } = thing
@@ -39,7 +39,7 @@ export function adapt(thing: unknown): Adapted {
   return typeof description === 'string' ? { description, ...parts } : parts
 }
 
-/** True for what is a tool by itself, not a record of tools. */
+/** Whether it is a single tool, not a record of tools. */
 export function looksLikeTool(thing: Thing): boolean {
   return ['execute', ...methods].some((name) => typeof thing[name] === 'function')
 }
@@ -94,7 +94,7 @@ function langChain(thing: Thing, schema: ForeignSchema): Adapted {
           },
         ],
       }
-      // The artifact is given only in answer to a whole tool call.
+      // LangChain returns the artifact only for a complete tool call.
       const input = withArtifact ? { type: 'tool_call', id: state.idempotencyKey, name: thing['name'], args } : args
       return fromMessage(await callOn(thing, 'invoke', [input, config]))
     },
@@ -115,7 +115,7 @@ function fromMessage(returned: unknown): unknown {
 function aiSdk(thing: Thing, schema: ForeignSchema): Adapted {
   const { needsApproval, outputSchema, toModelOutput } = thing
   const output = outputSchema === undefined ? undefined : readSchema(outputSchema)
-  // Nobody agrees to what someone answers by hand.
+  // A tool that the caller answers by hand needs no approval.
   const hasBody = typeof thing['execute'] === 'function'
   return {
     ...argsOf(schema),
@@ -174,7 +174,7 @@ async function parsed(schema: ForeignSchema, args: unknown): Promise<unknown> {
   )
 }
 
-/** What a body gives in the end; what it streams before that is progress. */
+/** The last value of a body; what it streams before is progress. */
 async function lastOf(returned: unknown, state: ToolState): Promise<unknown> {
   const value = await returned
   if (!isStream(value)) return value

@@ -1,8 +1,8 @@
 /**
- * Patterns of foreign schemas, by RE2: what one takes grows with the text and with nothing else.
+ * Patterns of foreign schemas, compiled by RE2: matching takes time linear in the text.
  *
- * - The engine is large and few schemas have patterns: it is loaded with the first that has. Until it is there, and
- *   for what it does not know (lookaround, references back), there is no answer.
+ * - The engine is large and few schemas have patterns: it is loaded with the first that has one. Until then, and for
+ *   what RE2 does not support (lookaround, backreferences), there is no result.
  */
 import type { RE2JS } from 're2js'
 
@@ -17,7 +17,7 @@ export function loadPatterns(): Promise<void> {
 
 const longest = 2_000
 
-/** Undefined: there is no saying; `null`: not yet. */
+/** Undefined if RE2 does not support it; `null` if the engine is not loaded yet. */
 export function compilePattern(pattern: string): RE2JS | undefined | null {
   if (pattern.length > longest) return undefined
   if (!engine) return null

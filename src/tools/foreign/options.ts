@@ -1,13 +1,13 @@
 /**
- * What a caller may say of foreign tools, of all of them or by name, and what holds when nothing is said.
+ * Options for foreign tools, for all of them or by name, and their defaults.
  *
- * - A foreign tool is taken to change the world outside, in any order (architecture: side effect that commutes),
- *   until it or the caller says otherwise; the caller has the last word.
+ * - A foreign tool is assumed to have a side effect that commutes, unless the tool or the app says otherwise; the app
+ *   has the last word.
  */
 import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError } from '../../core/failure.js'
 
-/** Fields of a definition that a caller may set over what the foreign tool says. */
+/** Fields of a definition that an app may override. */
 export type Overrides = Partial<
   Pick<
     ToolDefinition,
@@ -37,15 +37,15 @@ export type Overrides = Partial<
 >
 
 export interface ForeignOptions extends Overrides {
-  /** For single tools, over what is said for all; by the name that the tool has at home. */
+  /** For single tools, overriding what holds for all; by the tool's original name. */
   readonly byName?: Readonly<Record<string, Overrides>>
 }
 
-/** What is said of one tool, weakest first. */
-export function resolveOptions(said: Overrides, { byName, ...all }: ForeignOptions, name: string): Overrides {
-  const { sideEffect = true, ...rest }: Overrides = { ...said, ...all, ...byName?.[name] }
+/** The options of one tool: its own, overridden by those for all, overridden by those for its name. */
+export function resolveOptions(own: Overrides, { byName, ...all }: ForeignOptions, name: string): Overrides {
+  const { sideEffect = true, ...rest }: Overrides = { ...own, ...all, ...byName?.[name] }
   if (sideEffect) return { commutes: true, ...rest, sideEffect }
-  // Words about a side effect, said for all, do not reach a tool without one.
+  // Options about side effects that hold for all do not apply to a tool without one.
   const {
     commutes: _commutes,
     idempotent: _idempotent,
@@ -57,13 +57,13 @@ export function resolveOptions(said: Overrides, { byName, ...all }: ForeignOptio
   return { ...free, sideEffect }
 }
 
-/** A name that nothing has is a mistake, not a wish. */
-export function checkNames(asked: readonly string[], there: readonly string[], source: string): void {
-  const missing = asked.filter((name) => !there.includes(name))
+/** Throws for names that no tool has. */
+export function checkNames(names: readonly string[], known: readonly string[], source: string): void {
+  const missing = names.filter((name) => !known.includes(name))
   if (missing.length === 0) return
   throw new SkeinError(
     'BAD_OPTION',
     `${source} has no tool ${missing.map((name) => JSON.stringify(name)).join(', ')}; there are: ` +
-      `${there.join(', ') || 'none'}`,
+      `${known.join(', ') || 'none'}`,
   )
 }

@@ -1,11 +1,11 @@
 /**
- * Schemas as foreign tools have them (zod 4, zod 3, JSON Schema, the AI SDK's wrapper, Standard Schema): told to the
- * model as JSON Schema, and turned into the zod schema that a definition needs.
+ * Schemas of foreign tools (zod 4, zod 3, JSON Schema, the AI SDK's wrapper, Standard Schema): as JSON Schema for the
+ * model, and as the zod schema that a definition needs.
  *
- * - The model reads the JSON Schema of the tool as it was written; it does not go through zod.
+ * - The model reads the original JSON Schema of the tool, without a detour through zod.
  * - The args schema only checks: the body gets what the model sent, and the tool's own schema parses it once.
- * - What cannot be checked at once (an asynchronous rule, a keyword that is not known, a check that would take
- *   long) is left to the tool.
+ * - What cannot be checked synchronously (an async rule, an unknown keyword, a check that would take long) is left to
+ *   the tool.
  */
 import { z } from 'zod'
 import { isObject, toJson } from '../../core/json.js'
@@ -24,11 +24,11 @@ export type ForeignParsed =
 export interface ForeignSchema {
   readonly parameters: JsonSchema
   check(value: unknown): readonly Issue[]
-  /** The value as the tool wants it. */
+  /** The parsed value. */
   parse(value: unknown): Promise<ForeignParsed>
 }
 
-/** Undefined: this is no schema. Throws where it is one that no model can be told. */
+/** Undefined if it is not a schema. Throws if it cannot be expressed for a model. */
 export function readSchema(found: unknown): ForeignSchema | undefined {
   if (found === undefined || found === null) return fromJsonSchema({ type: 'object', properties: {} })
   if (isZod4(found)) return fromZod(found, jsonSchemaOf(found))

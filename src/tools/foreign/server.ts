@@ -1,7 +1,8 @@
 /**
- * What an app says of an MCP server: plain data. An app module is imported by every worker, so nothing is started here;
- * the host connects (src/pool/mcp.ts).
+ * The definition of an MCP server in an app: plain data. An app module is imported by every worker, so nothing is
+ * started here; the host connects (src/mcp/connect.ts).
  */
+import { defined } from '../../core/defined.js'
 import type { ForeignOptions } from './options.js'
 
 /** A server that is started as a process and spoken to over its standard streams. */
@@ -31,14 +32,12 @@ export interface McpOptions extends ForeignOptions {
   readonly prefix?: string
   /** Only these, by the names that the server gives. Default: all. */
   readonly tools?: readonly string[]
-  /**
-   * Tools that are to stand in the place of the built-in tools of their name. Without this such a name is a mistake.
-   */
+  /** Tools that may replace the built-in tools of their names; otherwise such a name is an error. */
   readonly replaces?: readonly string[]
 }
 
 export type McpDefinition = (McpProcess | McpEndpoint) & { readonly kind: 'mcp'; readonly options?: McpOptions }
 
 export function fromMcp(server: McpProcess | McpEndpoint, options?: McpOptions): McpDefinition {
-  return { kind: 'mcp', ...server, ...(options && { options }) }
+  return { kind: 'mcp', ...server, ...defined({ options }) }
 }

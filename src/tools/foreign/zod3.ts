@@ -1,7 +1,7 @@
 /**
- * JSON Schema of a zod 3 schema, for the model. The schema itself goes on to check the args.
+ * JSON Schema of a zod 3 schema, for the model. The args are still checked by the schema itself.
  *
- * - What cannot be said in JSON Schema is said as "anything": too wide for the model, never too narrow.
+ * - What JSON Schema cannot express becomes "anything": too wide for the model, never too narrow.
  */
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
@@ -13,8 +13,8 @@ export function jsonSchemaOfZod3(schema: unknown): JsonSchema {
   if (!isObject(schema) || !isObject(schema['_def'])) return {}
   const def = schema['_def']
   const { description } = def
-  const said = convert(def)
-  return typeof description === 'string' ? { ...said, description } : said
+  const jsonSchema = convert(def)
+  return typeof description === 'string' ? { ...jsonSchema, description } : jsonSchema
 }
 
 function convert(def: Definition): JsonSchema {

@@ -1,6 +1,6 @@
 /**
- * Bodies of Skein's own tools: they are in workers/ and loaded when first called, so that an app which names the tools
- * does not pay for a shell and a diff library before one of them is used.
+ * Loads the bodies of Skein's own tools from workers/ with their first call: an app that only names the tools does not
+ * pay for a shell and a diff library.
  */
 import { importWorker } from '../worker-url.js'
 

@@ -2,10 +2,10 @@
  * `hostTools`: read, write, edit, grep and bash on a real directory, for agents that are trusted with one. Paths stay
  * below it; processes do not (they are the machine's own), so give it to a container or to someone you trust.
  *
- * - What changes the world is a side effect: `write` puts the same content twice and is idempotent; `edit` can be
- *   asked whether it happened; a command cannot, and is given its key as SKEIN_IDEMPOTENCY_KEY.
- * - How long a command may take is said by whoever makes the tools; a model may ask for less. The pool keeps that
- *   time too, should the thread that waits for the command be held up.
+ * - `write`, `edit` and `bash` have side effects: `write` is idempotent; `edit` has a probe that tells whether it
+ *   happened; a command has none, and gets its key as SKEIN_IDEMPOTENCY_KEY.
+ * - The options set the time limit of a command; a model may ask for less. The pool enforces it, too, in case the
+ *   worker is blocked.
  */
 import { resolve } from 'node:path'
 import { z } from 'zod'
@@ -17,7 +17,7 @@ import { bashArgs, editArgs, grepArgs, readArgs, writeArgs } from './args.js'
 import { runBody } from './body.js'
 import { commandTimeoutMs, longestTimeoutMs, outputBytes } from './limits.js'
 
-/** `auto`: namespaces of Linux where there are some; `required`: no command without them; `none`. */
+/** `auto`: Linux namespaces if available; `required`: no command without them; `none`. */
 export type Isolation = 'auto' | 'required' | 'none'
 
 export interface HostToolsOptions {
@@ -44,7 +44,7 @@ export interface HostToolsOptions {
   readonly maxOutputBytes?: number
 }
 
-/** What the bodies are told. */
+/** The settings that bodies get. */
 export interface HostSettings {
   readonly rootDir: string
   readonly allowNetwork: boolean
@@ -56,7 +56,7 @@ export interface HostSettings {
   readonly isolation: Isolation
 }
 
-/** Over what the body allows itself. */
+/** Beyond the limit that the body itself keeps. */
 const spareMs = 5_000
 
 const id = z
@@ -88,7 +88,7 @@ const optionsSchema = z.strictObject({
 /** By a symbol, not by identity: a definition may come from another copy of the package (DE1). */
 const starts = Symbol.for('skein.commands')
 
-/** What a tool starts as processes of the machine, and as whom. */
+/** Which processes of the machine a tool starts, and as which user. */
 export interface StartedCommands {
   readonly name: string
   /** Absent: as the host. */

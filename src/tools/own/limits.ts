@@ -1,12 +1,11 @@
 /**
- * What the built-in tools allow, in one place: the same numbers for a thread's own files and for a real directory
- * (T11).
+ * Limits of the built-in tools: the same for a thread's own files and for a real directory (T11).
  */
 
-/** Of a result, of a content to write and of a patch. */
+/** The size of a result, of a content to write and of a patch. */
 export const outputBytes = 200_000
 
-/** Of a file that `edit` takes into memory. */
+/** The size of a file for `edit`, which reads it into memory. */
 export const editBytes = 10_000_000
 
 /** As on Linux. */
@@ -20,17 +19,17 @@ export const longestTimeoutMs = 3_600_000
 
 export const searchTimeoutMs = 60_000
 
-/** Of a line that `grep` shows. */
+/** The length of a line that `grep` shows. */
 export const lineChars = 2000
 
-/** Of lines that `grep` and paths that `glob` give. */
+/** The number of lines of `grep` and of paths of `glob`. */
 export const mostMatches = 10_000
 
-/** Of a body on the thread's files that has no time of its own. */
+/** For a body on the thread's files that has no limit of its own. */
 export const bodyTimeoutMs = 60_000
 
-/** How long a command may go on past its time before it is ended from outside: most end by themselves. */
+/** How long a command may exceed its limit before the pool ends it: most end by themselves. */
 export const commandLateMs = 250
 
-/** How long any built-in may take, whatever a model asks for, where the app does not say (`limits.maxToolMs`). */
+/** The most for any built-in, whatever a model asks for, unless the app sets `limits.maxToolMs`. */
 export const builtinTimeoutMs = 600_000

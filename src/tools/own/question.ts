@@ -1,8 +1,8 @@
 /**
- * What `ask_user_question` asks, and what an answer must be to fit. Pure.
+ * The questions of `ask_user_question`, and the check of answers. Pure.
  *
- * - An answer fits when every question has one: options that were offered, one of them unless several are allowed, or
- *   own words where those are welcome.
+ * - An answer is valid if every question has one: offered options, only one unless several are allowed, or free text
+ *   where that is allowed.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -10,7 +10,7 @@ import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 
-const question = z.object({
+const questionSchema = z.object({
   question: z.string().min(1).describe('The whole question.'),
   header: z.string().min(1).max(30).describe('Two or three words that stand above it.'),
   options: z
@@ -32,9 +32,9 @@ const question = z.object({
   freeText: z.boolean().default(true).describe('Besides choosing, or instead, the person may write.'),
 })
 
-export const questionArgs = z.object({ questions: z.array(question).min(1).max(4) })
+export const questionArgs = z.object({ questions: z.array(questionSchema).min(1).max(4) })
 
-export type Question = z.output<typeof question>
+export type Question = z.output<typeof questionSchema>
 
 export const questionOutput = z.object({
   answers: z.array(
@@ -45,38 +45,38 @@ export const questionOutput = z.object({
 export type QuestionOutput = z.output<typeof questionOutput>
 
 /**
- * Checks what a person answered. Taken is `{ answers: [...] }` or the list, one entry a question in their order: a
- * text (an option or own words), a list of options, or `{ selected?, text? }`. For one question its answer alone will
- * do.
+ * Checks the answer of a person: `{ answers: [...] }` or the list, with one entry for each question in their order: a
+ * text (an option or free text), a list of options, or `{ selected?, text? }`. A single question may be answered
+ * without the list.
  */
 export function fitAnswers(questions: readonly Question[], response: Json): QuestionOutput {
-  const given = answersIn(questions, response)
-  if (given.length !== questions.length)
-    throw unfit(`${questions.length} questions were asked, ${given.length} answered`)
-  return { answers: questions.map((asked, index) => fitAnswer(asked, given[index] ?? null)) }
+  const answers = answersIn(questions, response)
+  if (answers.length !== questions.length)
+    throw unfit(`${questions.length} questions were asked, ${answers.length} answered`)
+  return { answers: questions.map((question, index) => fitAnswer(question, answers[index] ?? null)) }
 }
 
 function answersIn(questions: readonly Question[], response: Json): readonly Json[] {
   const inner = isObject(response) && 'answers' in response ? (response['answers'] ?? null) : response
   if (questions.length > 1) return isList(inner) ? inner : [inner]
-  // Of one question a list of texts is its choice.
+  // For a single question, a list of texts is its selection.
   return isList(inner) && inner.length === 1 ? inner : [inner]
 }
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value)
 
-function fitAnswer(asked: Question, given: Json): QuestionOutput['answers'][number] {
-  const { header, question: words } = asked
-  const labels = asked.options?.map(({ label }) => label) ?? []
-  const { selected, text } = parts(asked, given, labels)
+function fitAnswer(question: Question, answer: Json): QuestionOutput['answers'][number] {
+  const { header, question: words } = question
+  const labels = question.options?.map(({ label }) => label) ?? []
+  const { selected, text } = parts(question, answer, labels)
   const strange = selected.find((label) => !labels.includes(label))
   if (strange !== undefined)
     throw unfit(
       `${JSON.stringify(header)} has no option ${JSON.stringify(strange)}; there are: ${labels.join(', ') || 'none'}`,
     )
-  if (selected.length > 1 && !asked.multiSelect)
+  if (selected.length > 1 && !question.multiSelect)
     throw unfit(`${JSON.stringify(header)} takes one option, not ${selected.length}`)
-  if (text !== undefined && labels.length > 0 && !asked.freeText)
+  if (text !== undefined && labels.length > 0 && !question.freeText)
     throw unfit(`${JSON.stringify(header)} takes an option, not own words; there are: ${labels.join(', ')}`)
   if (selected.length === 0 && text === undefined) throw unfit(`${JSON.stringify(header)} has no answer`)
   return { header, question: words, selected: [...new Set(selected)], ...defined({ text }) }
@@ -87,15 +87,16 @@ interface Parts {
   readonly text?: string
 }
 
-function parts({ header }: Question, given: Json, labels: readonly string[]): Parts {
-  if (typeof given === 'string') return labels.includes(given) ? { selected: [given] } : { selected: [], ...own(given) }
-  if (isList(given)) return { selected: texts(header, given) }
-  if (!isObject(given))
+function parts({ header }: Question, answer: Json, labels: readonly string[]): Parts {
+  if (typeof answer === 'string')
+    return labels.includes(answer) ? { selected: [answer] } : { selected: [], ...own(answer) }
+  if (isList(answer)) return { selected: texts(header, answer) }
+  if (!isObject(answer))
     throw unfit(
-      `the answer to ${JSON.stringify(header)} is ${JSON.stringify(given)}; send a text, a list of options, or { ` +
+      `the answer to ${JSON.stringify(header)} is ${JSON.stringify(answer)}; send a text, a list of options, or { ` +
         `selected, text }`,
     )
-  const { selected = [], text = '' } = given
+  const { selected = [], text = '' } = answer
   if (typeof text !== 'string') throw unfit(`the text for ${JSON.stringify(header)} is no text`)
   return { selected: texts(header, typeof selected === 'string' ? [selected] : selected), ...own(text) }
 }
@@ -112,12 +113,14 @@ function unfit(why: string): SkeinError {
   return new SkeinError('TOOL_OUTPUT_INVALID', `the answer does not fit the questions: ${why}`)
 }
 
-/** What the model reads. */
+/** The text that the model reads. */
 export function speakAnswers({ answers }: QuestionOutput): string {
   return answers
-    .map(({ question: asked, selected, text }) => {
-      const said = [selected.join(', '), text === undefined ? '' : JSON.stringify(text)].filter((part) => part !== '')
-      return `${asked}\n→ ${said.join('; ')}`
+    .map(({ question, selected, text }) => {
+      const answerParts = [selected.join(', '), text === undefined ? '' : JSON.stringify(text)].filter(
+        (part) => part !== '',
+      )
+      return `${question}\n→ ${answerParts.join('; ')}`
     })
     .join('\n\n')
 }

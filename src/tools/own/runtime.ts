@@ -1,11 +1,12 @@
 /**
- * Tools that belong to the runtime and work on the thread itself (T12): its todo list, and questions to a person.
- * What they need besides a body's state is reached by symbols, because no other tool should.
+ * Tools that work on the thread itself (T12): its todo list, questions to a person, attachments of its answer, and
+ * results that were cut. What they need besides the `state` of every body is a member with a symbol as its name, so
+ * that no other tool uses it.
  */
 import { z } from 'zod'
 import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition, ToolState } from '../../agent/define.js'
-import { broken } from '../../core/failure.js'
+import { SkeinError, broken } from '../../core/failure.js'
 import { toJson } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import { fitAnswers, questionArgs, questionOutput, speakAnswers } from './question.js'
@@ -25,14 +26,14 @@ export const callArgs: unique symbol = Symbol.for('skein.call-args')
 /** The whole of a result that was cut, by its call's id; undefined for any other. */
 export const archiveReader: unique symbol = Symbol.for('skein.archive')
 
-/** Tells the person at once what does not fit; throws. */
+/** Throws what does not fit, so that the person learns it at once. */
 export const answerCheck: unique symbol = Symbol.for('skein.answer-check')
 
 export interface CheckedAnswer {
   readonly [answerCheck]?: (args: Json, output: Json) => unknown
 }
 
-/** What the runtime gives these tools besides. */
+/** The state of these tools. */
 export interface RuntimeState extends ToolState {
   readonly [archiveReader]?: (call: string) => Promise<string | undefined>
   readonly [todoValue]?: TodoValue
@@ -54,10 +55,10 @@ export const manageTodoList: ToolDefinition = defineTool({
   outputSchema: todoList,
   sideEffect: false,
   execute: async (state: RuntimeState, args) => {
-    const kept = todoOf(state)
-    const list = todoList.parse((await kept.get()) ?? emptyTodoList)
+    const value = todoOf(state)
+    const list = todoList.parse((await value.get()) ?? emptyTodoList)
     const next = applyTodo(list, args)
-    if (next !== list) await kept.set(toJson(next))
+    if (next !== list) await value.set(toJson(next))
     return next
   },
 })
@@ -91,3 +92,35 @@ export const askUserQuestion: ToolDefinition & CheckedAnswer = {
   }),
   [answerCheck]: (args, output) => fitAnswers(questionArgs.parse(args).questions, output),
 }
+
+/** Characters that one call of `get_tool_response` returns at most. */
+const longestPart = 48 * 1024
+
+const partArgs = z.object({
+  id: z.string().describe('id of the call whose result was cut, such as call_3_0'),
+  offset: z.number().int().min(0).default(0).describe('first character to give'),
+  limit: z.number().int().min(1).max(longestPart).default(longestPart).describe('characters to give'),
+})
+
+/** The whole of a result that was cut. Offered only where the thread has such results. */
+export const getToolResponse: ToolDefinition = defineTool({
+  name: 'get_tool_response',
+  description: `Gives a part of a result that was cut: up to ${longestPart} characters from offset on.`,
+  args: partArgs,
+  sideEffect: false,
+  async execute(state: RuntimeState, { id, offset, limit }) {
+    const read = state[archiveReader]
+    if (!read) throw broken('T12', 'the state of get_tool_response has no archive')
+    const whole = await read(id)
+    if (whole === undefined)
+      throw new SkeinError(
+        'TOOL_INPUT_INVALID',
+        `the result of ${JSON.stringify(id)} was not cut: it is in the conversation as it is`,
+      )
+    const part = whole.slice(offset, offset + limit)
+    const end = offset + part.length
+    return end < whole.length
+      ? `${part}\n[characters ${offset} to ${end} of ${whole.length}; go on with offset ${end}]`
+      : part
+  },
+})

@@ -10,7 +10,7 @@ import { bashArgs, editArgs, globArgs, grepArgs, lsArgs, readArgs, writeArgs } f
 import { runBody } from './body.js'
 import { bodyTimeoutMs, searchTimeoutMs } from './limits.js'
 
-/** Its time is what its caller asks for, within bounds (src/pool/call-limit.ts). */
+/** The model chooses its time limit, within bounds (src/pool/call-limit.ts). */
 export const bashTool: ToolDefinition = defineTool({
   name: 'bash',
   description:

@@ -1,5 +1,5 @@
 /**
- * The todo list of a thread: what `manage_todo_list` makes of it. Pure; where the list is kept is the worker's matter.
+ * The todo list of a thread and its changes by `manage_todo_list`. Pure: the list itself is a value of the thread.
  *
  * - The version grows by one with every change and only then, so a model that plans from an older one is refused.
  * - At most one item is in progress. A change that is refused changes nothing.
@@ -13,7 +13,7 @@ const status = z.enum(['not-started', 'in-progress', 'completed'])
 
 const id = z.number().int().min(1)
 
-/** One shape for all three, because not every model provider takes a union. */
+/** One shape for all three actions, because not every provider accepts a union. */
 export const todoArgs = z.object({
   operation: z
     .enum(['write', 'update', 'read'])
@@ -42,7 +42,7 @@ export type TodoArgs = z.output<typeof todoArgs>
 const todoItem = z.object({ id, title: z.string(), description: z.string().optional(), status })
 
 export const todoList = z.object({
-  /** 0: there was never one. */
+  /** 0 if there never was a list. */
   version: z.number().int().min(0),
   items: z.array(todoItem),
 })
@@ -52,7 +52,7 @@ export type TodoList = z.output<typeof todoList>
 
 export const emptyTodoList: TodoList = { version: 0, items: [] }
 
-/** The list after what is asked; the same one when nothing changes. */
+/** The list after the action; the same object if nothing changes. */
 export function applyTodo(list: TodoList, { operation, items, expectedVersion }: TodoArgs): TodoList {
   if (expectedVersion !== undefined && expectedVersion !== list.version) {
     throw refused(

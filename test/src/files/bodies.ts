@@ -1,6 +1,6 @@
 /** Random bodies: lists of file operations, and what each of them gave. */
-import fc from 'fast-check'
 import { defined } from '../../../src/core/defined.js'
+import fc from 'fast-check'
 import type { Files } from '../../../src/files/port.js'
 
 const names = ['a', 'b', 'c', '__proto__']
@@ -93,16 +93,37 @@ export async function perform(files: Files, ops: readonly Op[]): Promise<readonl
 
 async function performOne(files: Files, one: Op, before: readonly Given[]): Promise<unknown> {
   switch (one.op) {
+    case 'readFile':
+      return files.readFile(one.path, 'utf8')
+    case 'stat':
+    case 'lstat':
+    case 'readdir':
+    case 'exists':
+    case 'readlink':
+    case 'realpath':
+      return files[one.op](one.path)
+    case 'find':
+      return files.find(one.glob, defined({ limit: one.limit }))
+    case 'grep':
+      return files.grep(one.pattern, { path: one.path, ...defined({ glob: one.glob }) })
+    case 'usage':
+      return files.usage()
+    case 'tell':
+      return files.writeFile(one.path, JSON.stringify(before))
+    default:
+      return performChange(files, one)
+  }
+}
+
+type Reading = 'readFile' | 'stat' | 'lstat' | 'readdir' | 'exists' | 'readlink' | 'realpath' | 'find' | 'grep'
+type Change = Exclude<Op, { readonly op: Reading | 'usage' | 'tell' }>
+
+async function performChange(files: Files, one: Change): Promise<unknown> {
+  switch (one.op) {
     case 'writeFile':
       return files.writeFile(one.path, one.text, defined({ mode: one.mode }))
     case 'writeStream':
-      return files.writeStream(
-        one.path,
-        (async function* () {
-          yield one.text
-          yield Buffer.from(one.text)
-        })(),
-      )
+      return files.writeStream(one.path, inTwoParts(one.text))
     case 'appendFile':
       return files.appendFile(one.path, one.text)
     case 'mkdir':
@@ -116,36 +137,10 @@ async function performOne(files: Files, one: Op, before: readonly Given[]): Prom
       return files.symlink(one.target, one.path)
     case 'chmod':
       return files.chmod(one.path, one.mode)
-    case 'tell':
-      return files.writeFile(one.path, JSON.stringify(before))
-    default:
-      return look(files, one)
   }
 }
 
-type Change =
-  | 'writeFile'
-  | 'writeStream'
-  | 'appendFile'
-  | 'mkdir'
-  | 'rm'
-  | 'move'
-  | 'copy'
-  | 'symlink'
-  | 'chmod'
-  | 'tell'
-
-function look(files: Files, one: Exclude<Op, { readonly op: Change }>): Promise<unknown> {
-  switch (one.op) {
-    case 'readFile':
-      return files.readFile(one.path, 'utf8')
-    case 'find':
-      return files.find(one.glob, defined({ limit: one.limit }))
-    case 'grep':
-      return files.grep(one.pattern, { path: one.path, ...defined({ glob: one.glob }) })
-    case 'usage':
-      return files.usage()
-    default:
-      return files[one.op](one.path)
-  }
+async function* inTwoParts(part: string): AsyncGenerator<string | Uint8Array> {
+  yield part
+  yield Buffer.from(part)
 }

@@ -60,29 +60,7 @@ function filesOn(root: string) {
     if (!(await disk.stat(source)).isDirectory()) return disk.copyFile(source, real(to))
     throw Object.assign(new Error('directories are not compared'), { code: 'SKIP' })
   }
-  async function look(one: Op): Promise<unknown> {
-    switch (one.op) {
-      case 'readFile':
-        return disk.readFile(real(one.path), 'utf8')
-      case 'stat':
-      case 'lstat':
-        return stat(one.path, one.op)
-      case 'readdir':
-        return (await disk.readdir(real(one.path))).sort()
-      case 'exists':
-        return disk.access(real(one.path)).then(
-          () => true,
-          () => false,
-        )
-      case 'readlink':
-        return disk.readlink(real(one.path))
-      case 'realpath':
-        return posix.resolve('/', (await disk.realpath(real(one.path))).slice(root.length))
-      default:
-        throw new Error(`${one.op} is not of Node`)
-    }
-  }
-  return async (one: Op): Promise<unknown> => {
+  const change = async (one: Op): Promise<unknown> => {
     switch (one.op) {
       case 'writeFile':
         return put(one.path, one.text, one.mode)
@@ -101,7 +79,29 @@ function filesOn(root: string) {
       case 'chmod':
         return disk.chmod(real(one.path), one.mode)
       default:
-        return look(one)
+        throw new Error(`${one.op} is not of Node`)
+    }
+  }
+  return async (one: Op): Promise<unknown> => {
+    switch (one.op) {
+      case 'readFile':
+        return disk.readFile(real(one.path), 'utf8')
+      case 'stat':
+      case 'lstat':
+        return stat(one.path, one.op)
+      case 'readdir':
+        return (await disk.readdir(real(one.path))).sort()
+      case 'exists':
+        return disk.access(real(one.path)).then(
+          () => true,
+          () => false,
+        )
+      case 'readlink':
+        return disk.readlink(real(one.path))
+      case 'realpath':
+        return posix.resolve('/', (await disk.realpath(real(one.path))).slice(root.length))
+      default:
+        return change(one)
     }
   }
 }

@@ -1,14 +1,14 @@
 /** Places of a lane: who is active, and who comes next. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createPlaces, createPlaceRequest } from '../../../src/pool/processes/places.js'
-import type { TakenPlace } from '../../../src/pool/processes/places.js'
+import { createPlaces, createSeats } from '../../../src/pool/processes/places.js'
+import type { Seated } from '../../../src/pool/processes/places.js'
 
-const createThread = (): TakenPlace => ({ seat: createPlaceRequest() })
+const createThread = (): Seated => ({ seats: createSeats() })
 
 it('a call that goes on comes before one that begins, and one that withdrew never comes', () => {
   const thread = createThread()
-  const places = createPlaces({ perThread: 1, choose: () => (thread.seat.active < 1 ? thread : undefined) })
+  const places = createPlaces({ perWorker: 1, choose: () => (thread.seats.active < 1 ? thread : undefined) })
   const order: string[] = []
   const go = (name: string) => () => void order.push(name)
   places.enter(go('first'))
@@ -23,7 +23,7 @@ it('a call that goes on comes before one that begins, and one that withdrew neve
 })
 
 it('who waits when the places are closed, or comes later, is told', () => {
-  const places = createPlaces<TakenPlace>({ perThread: 1, choose: () => undefined })
+  const places = createPlaces<Seated>({ perWorker: 1, choose: () => undefined })
   const told: unknown[] = []
   places.enter((thread) => told.push(thread))
   places.enter((thread) => told.push(thread), true)
@@ -34,18 +34,18 @@ it('who waits when the places are closed, or comes later, is told', () => {
 })
 
 interface Model {
-  readonly threads: readonly TakenPlace[]
-  readonly begun: TakenPlace[]
-  readonly away: TakenPlace[]
+  readonly threads: readonly Seated[]
+  readonly begun: Seated[]
+  readonly away: Seated[]
   /** Gets no calls for now. */
-  stuck: TakenPlace | undefined
+  stuck: Seated | undefined
 }
 
 /** The thread that a lane would choose. */
-function chosen({ threads, stuck }: Model, perThread: number): TakenPlace | undefined {
+function chosen({ threads, stuck }: Model, perWorker: number): Seated | undefined {
   return threads
-    .filter((thread) => thread !== stuck && thread.seat.active < perThread)
-    .toSorted((a, b) => a.seat.active - b.seat.active)[0]
+    .filter((thread) => thread !== stuck && thread.seats.active < perWorker)
+    .toSorted((a, b) => a.seats.active - b.seats.active)[0]
 }
 
 it('whatever calls and threads do, no thread has too many, and nobody waits while there is a place', () => {
@@ -54,14 +54,14 @@ it('whatever calls and threads do, no thread has too many, and nobody waits whil
     { maxLength: 200 },
   )
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perThread, count, all) => {
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perWorker, count, all) => {
       const model: Model = {
         threads: Array.from({ length: count }, createThread),
         begun: [],
         away: [],
         stuck: undefined,
       }
-      const places = createPlaces({ perThread, choose: () => chosen(model, perThread) })
+      const places = createPlaces({ perWorker, choose: () => chosen(model, perWorker) })
       let entered = 0
       let begun = 0
       const take = <Each>(list: Each[], at: number): Each | undefined =>
@@ -91,21 +91,23 @@ it('whatever calls and threads do, no thread has too many, and nobody waits whil
           if (thread) model.begun.push(thread)
         }, again)
       }
-      const leave = (thread: TakenPlace | undefined): void => void (thread && places.leave(thread))
+      const leave = (thread: Seated | undefined): void => void (thread && places.leave(thread))
       for (const { move, at } of all) {
         act[move](at)
         for (const thread of model.threads) {
-          expect(thread.seat.active).toBeLessThanOrEqual(perThread)
-          expect(thread.seat.active).toBe(model.begun.filter((one) => one === thread).length)
+          expect(thread.seats.active).toBeLessThanOrEqual(perWorker)
+          expect(thread.seats.active).toBe(model.begun.filter((one) => one === thread).length)
         }
-        expect(begun === entered || !chosen(model, perThread)).toBe(true)
+        expect(begun === entered || !chosen(model, perWorker)).toBe(true)
       }
       // Nobody is forgotten: when all leave, all have been.
       model.stuck = undefined
       places.admit()
       for (let thread = model.begun.pop(); thread; thread = model.begun.pop()) places.leave(thread)
       expect(begun).toBe(entered)
-      expect(model.threads.map(({ seat }) => seat.active + seat.returning.size)).toEqual(model.threads.map(() => 0))
+      expect(model.threads.map(({ seats: seat }) => seat.active + seat.returning.size)).toEqual(
+        model.threads.map(() => 0),
+      )
     }),
   )
 })

@@ -75,7 +75,7 @@ it('naming the tools loads no library but zod', () => {
       else if (!seen.has(used.target)) visit(used.target)
     }
   }
-  for (const path of ['src/tools/builtins.ts', 'src/tools/host-tools.ts', 'src/tools/runtime-tools.ts']) visit(path)
-  expect(seen).toContain('src/tools/builtin/body.ts')
+  for (const path of ['thread-files', 'host-tools', 'runtime'].map((name) => `src/tools/own/${name}.ts`)) visit(path)
+  expect(seen).toContain('src/tools/own/body.ts')
   expect([...packages].sort()).toEqual(['node:path', 'zod'])
 })

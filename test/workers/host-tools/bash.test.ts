@@ -213,14 +213,17 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
   })
 
   // Nor what else there is.
-  it.runIf(isolation === 'auto' && hasPids)('sees no process but its own, and nothing of the host', async () => {
-    expect(
-      await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation }),
-    ).toMatch(/^[1-9]\n1\n$/)
-    expect(
-      await sh(`test -e /proc/${process.pid} && grep -q vitest /proc/${process.pid}/cmdline; echo $?`, { isolation }),
-    ).not.toBe('0\n')
-  })
+  it.runIf(isolation === 'auto' && hasPids)(
+    'the command sees no process but its own, and nothing of the host',
+    async () => {
+      expect(
+        await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation }),
+      ).toMatch(/^[1-9]\n1\n$/)
+      expect(
+        await sh(`test -e /proc/${process.pid} && grep -q vitest /proc/${process.pid}/cmdline; echo $?`, { isolation }),
+      ).not.toBe('0\n')
+    },
+  )
 })
 
 describe('the network policy', () => {

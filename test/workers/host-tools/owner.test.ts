@@ -82,7 +82,7 @@ it.runIf(process.platform === 'linux')(
 )
 
 function job(tool: string, args: ToolJob['args']): ToolJob {
-  const never = () => Promise.reject(new Error('there is no desk'))
+  const never = () => Promise.reject(new Error('there is no snapshot'))
   return {
     tool,
     args,
@@ -92,7 +92,7 @@ function job(tool: string, args: ToolJob['args']): ToolJob {
     run: { part: 'execute' },
     env: {},
     secrets: [],
-    desk: { open: never },
-    said: () => undefined,
+    snapshot: { open: never },
+    emit: () => undefined,
   }
 }

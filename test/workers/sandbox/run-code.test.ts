@@ -5,7 +5,7 @@ import { toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 import { mostCharacters } from '../../../workers/sandbox/guest.js'
 import { createRunCode } from '../../../workers/sandbox/run-code.js'
-import { mostLogCharacters, mostLogs, mostReports } from '../../../workers/sandbox/said.js'
+import { mostLogCharacters, mostLogs, mostReports } from '../../../workers/sandbox/guest-output.js'
 import type { CodeOptions } from '../../../src/tools/code.js'
 
 const runCode = createRunCode()

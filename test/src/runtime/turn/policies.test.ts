@@ -81,6 +81,18 @@ onEveryStore('cache', (world) => {
     ).toEqual([false, true, false, true])
   })
 
+  it('T5: a hit shows the model the same pictures', async () => {
+    const data = Buffer.from('a pixel').toString('base64')
+    const content = [{ type: 'image', mimeType: 'image/png', data }]
+    const look = looseTool('look', () => ({ status: 'success', result: 'seen', content }), { cache: true })
+    const thread = await ask(await world.open(stepping([[call('look'), call('look')], [call('look')]], [look])))
+    const messages = (await thread.messages()).filter(({ role }) => role === 'tool')
+    expect(messages.map(({ fromCache }) => fromCache ?? false)).toEqual([false, true, true])
+    const [first, ...hits] = messages.map(({ media }) => media)
+    expect(first).toMatchObject([{ mediaType: 'image/png' }])
+    expect(hits).toEqual([first, first])
+  })
+
   it('T5: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping', async () => {
     const ran: unknown[] = []
     const execute = (_: unknown, args: unknown) => {

@@ -1,12 +1,12 @@
 /**
- * The worksheet of one call: what its body, and the tools that it invokes, have seen, changed, asked for and said.
- * Everything on it is made when it is first used; most calls use nothing.
+ * Records one call: what its body, and the tools that it invokes, read, changed, queued and said. Each part is created
+ * when it is first used; most calls use none.
  *
- * - The snapshot is opened once, when the body first looks at something.
- * - What the body did counts with a result and with an error that it returned; a throw, a time-out and an abort
- *   leave only what it saw, for on another state it might have gone well (T3).
- * - Nothing that leaves the call holds a secret of its environment (F3), the bytes of files not excepted: whoever
- *   needs the value declares it.
+ * - The snapshot is opened once, by the first read. The time limit is paused meanwhile.
+ * - Changes count with a result, and with an error that the body returned. A throw, a time-out and an abort leave only
+ *   the reads: on another state the call might have succeeded (T3).
+ * - Nothing that leaves the call contains a secret of its environment (F3), not even the bytes of files: a tool that
+ *   needs the value declares the variable.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
@@ -14,8 +14,10 @@ import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
+import type { ValueChange } from '../../src/core/records/change.js'
 import type { Saying } from '../../src/core/records/record.js'
 import { maskFailure, maskOutcome } from '../../src/core/redact/outcome.js'
+import type { ScheduleChange } from '../../src/core/records/schedule.js'
 import { createRedactor } from '../../src/core/redact/redact.js'
 import type { Redactor } from '../../src/core/redact/redact.js'
 import type { Files } from '../../src/files/port.js'
@@ -27,7 +29,7 @@ import type { ToolJob, Returned, Snapshot } from '../../src/pool/port.js'
 import type { FindTool } from '../../src/pool/find-tool.js'
 import type { TimeLimit } from '../../src/pool/time-limit.js'
 import type { RunCode } from '../../src/tools/code.js'
-import { maskedFiles } from './masked-files.js'
+import { maskedFiles } from './files.js'
 import { lazyRunCode } from './run-code.js'
 import { createSchedules } from './schedules.js'
 import type { Schedules } from './schedules.js'
@@ -44,40 +46,40 @@ export interface RecorderServices {
   readonly limits: 'here' | 'elsewhere'
 }
 
-/** Stacks of what bodies throw are part of their log. */
+/** Whether the stacks of what bodies throw are logged. */
 const isDebugging = (): boolean => process.env['SKEIN_DEBUG'] === '1'
 
 export class CallRecorder {
   readonly job: ToolJob
   readonly find: FindTool
   readonly redactor: Redactor | undefined
-  /** On the host. */
-  readonly atHome: boolean
+  /** The body runs on the host, not in a worker. */
+  readonly onHost: boolean
   readonly #clock: Clock
   #limit: TimeLimit | undefined
-  #waits = false
+  #opening = false
   #snapshot: Promise<Snapshot> | undefined
   #copy: WorkingCopy | undefined
   #files: Files | undefined
   #values: Values | undefined
   #schedules: Schedules | undefined
-  #voice: ToolProgress | undefined
+  #progress: ToolProgress | undefined
   #runCode: RunCode | undefined
   #queued: Mutable<NonNullable<Returned['queued']>> | undefined
   #messages: Mutable<NonNullable<Returned['messages']>> | undefined
   #told: Mutable<NonNullable<Returned['told']>> | undefined
   #preliminaries: Json[] | undefined
 
-  constructor(tool: ToolDefinition, job: ToolJob, means: RecorderServices) {
+  constructor(tool: ToolDefinition, job: ToolJob, services: RecorderServices) {
     this.job = job
-    this.find = means.find
-    this.atHome = means.limits === 'here'
-    this.#clock = means.clock
+    this.find = services.find
+    this.onHost = services.limits === 'here'
+    this.#clock = services.clock
     this.redactor = tool.variables || tool.uses ? createRedactor(job.secrets) : undefined
   }
 
   /** Nothing was used, and there is nothing to mask. */
-  get blank(): boolean {
+  get isEmpty(): boolean {
     return (
       !this.#copy &&
       !this.#values &&
@@ -85,7 +87,7 @@ export class CallRecorder {
       !this.#messages &&
       !this.#told &&
       !this.#preliminaries &&
-      !this.#voice &&
+      !this.#progress &&
       !this.redactor
     )
   }
@@ -96,26 +98,25 @@ export class CallRecorder {
 
   set limit(limit: TimeLimit | undefined) {
     this.#limit = limit
-    if (this.#waits) limit?.pause()
+    if (this.#opening) limit?.pause()
   }
 
-  /** A content by its hash, whether or not a file has it. */
-  async stored(hash: string): Promise<Uint8Array> {
+  /** A content by its hash, whether or not a file refers to it. */
+  async content(hash: string): Promise<Uint8Array> {
     return (await this.#open()).files.bytes(hash)
   }
 
   #open(): Promise<Snapshot> {
-    return (this.#snapshot ??= this.#opened())
+    return (this.#snapshot ??= this.#openSnapshot())
   }
 
-  /** WS1. Its time stands still while it waits for others. */
-  async #opened(): Promise<Snapshot> {
-    this.#waits = true
+  async #openSnapshot(): Promise<Snapshot> {
+    this.#opening = true
     this.#limit?.pause()
     try {
-      return await this.job.desk.open()
+      return await this.job.snapshot.open()
     } finally {
-      this.#waits = false
+      this.#opening = false
       this.#limit?.resume()
     }
   }
@@ -126,18 +127,18 @@ export class CallRecorder {
   }
 
   get values(): Values {
-    return (this.#values ??= createValues(this.job.desk, () => this.#open()))
+    return (this.#values ??= createValues(this.job.snapshot, () => this.#open()))
   }
 
   get schedules(): Schedules {
     return (this.#schedules ??= createSchedules(this.values, this.#clock, this.job.idempotencyKey))
   }
 
-  get voice(): ToolProgress {
-    return (this.#voice ??= createProgress({
+  get progress(): ToolProgress {
+    return (this.#progress ??= createProgress({
       clock: this.#clock,
       redactor: this.redactor,
-      said: (what) => this.job.said(what),
+      emit: (output) => this.job.emit(output),
     }))
   }
 
@@ -147,106 +148,114 @@ export class CallRecorder {
 
   queue(tool: string, args: Json): void {
     this.#queued ??= []
-    this.#queued.push({ tool, args: this.#clean(args) })
+    this.#queued.push({ tool, args: this.#mask(args) })
   }
 
   message(text: string, silent: boolean): void {
     this.#messages ??= []
     this.#messages.push({
-      text: this.redactor ? this.redactor.text(text) : text,
+      text: this.text(text),
       ...defined({ silent: silent || undefined }),
     })
   }
 
-  tell(saying: Saying): void {
+  /** Sends a notice or a status to the parent of the thread. */
+  tellParent(message: Saying): void {
     this.#told ??= []
     this.#told.push(
-      'status' in saying ? { status: this.text(saying.status) } : { ...saying, text: this.text(saying.text) },
+      'status' in message ? { status: this.text(message.status) } : { ...message, text: this.text(message.text) },
     )
   }
 
   preliminary(event: Json): void {
-    const clean = this.#clean(event)
+    const clean = this.#mask(event)
     this.#preliminaries ??= []
     this.#preliminaries.push(clean)
-    this.voice.preliminary(clean)
+    this.progress.preliminary(clean)
   }
 
-  /** All that came of it. */
+  /** The result of a body that returned, with everything it did. */
   async done(outcome: Outcome, also: Pick<Returned, 'text' | 'media' | 'held' | 'attached'> = {}): Promise<Returned> {
-    this.#voice?.hush()
+    this.#progress?.close()
     const clean = this.redactor ? maskOutcome(this.redactor, outcome) : outcome
     const files = await this.#copy?.done()
     const values = this.#values?.done()
     return {
       outcome: clean,
       ...also,
-      ...seen(files?.reads, values?.reads),
-      ...changed({
+      ...readsOf(files?.reads, values?.reads),
+      ...changesOf({
         files: files?.changes ?? [],
-        values:
-          values?.changes.map((change) =>
-            change.value === undefined ? change : { ...change, value: this.#clean(change.value) },
-          ) ?? [],
-        schedules:
-          this.#schedules
-            ?.done()
-            .map((change) => (change.op === 'add' ? { ...change, args: this.#clean(change.args) } : change)) ?? [],
+        values: values?.changes.map((change) => this.#maskValueChange(change)) ?? [],
+        schedules: this.#schedules?.done().map((change) => this.#maskScheduleChange(change)) ?? [],
       }),
-      ...(files &&
-        files.contents.size > 0 && { contents: Array.from(files.contents, ([hash, bytes]) => ({ hash, bytes })) }),
-      ...(this.#queued && { queued: this.#queued }),
-      ...(this.#messages && { messages: this.#messages }),
-      ...(this.#told && { told: this.#told }),
-      ...(this.#preliminaries && { preliminaries: this.#preliminaries }),
+      ...contentsOf(files?.contents),
+      ...defined({
+        queued: this.#queued,
+        messages: this.#messages,
+        told: this.#told,
+        preliminaries: this.#preliminaries,
+      }),
     }
   }
 
-  /** It came to nothing. */
+  /** The result of a body that threw, was ended, or returned what does not fit. */
   async failed(failure: Failure, thrown?: unknown): Promise<Returned> {
-    const told = this.#thrown(thrown)
-    if (told?.stack !== undefined && isDebugging()) this.voice.log([told.stack])
-    this.#voice?.hush()
+    const cause = this.#maskThrown(thrown)
+    if (cause?.stack !== undefined && isDebugging()) this.progress.log([cause.stack])
+    this.#progress?.close()
     const outcome = { ok: false, failure: this.redactor ? maskFailure(this.redactor, failure) : failure } as const
-    // A body that was ended in the middle of a look may not be able to say what it saw; nothing depends on it then.
+    // A body that was ended during a read may not know its reads; nothing depends on them then.
     const files = await this.#copy?.done().catch(() => undefined)
     return {
       outcome,
-      ...defined({ thrown: told }),
-      ...seen(files?.reads, this.#values?.done().reads),
-      ...(this.#preliminaries && { preliminaries: this.#preliminaries }),
+      ...defined({ thrown: cause }),
+      ...readsOf(files?.reads, this.#values?.done().reads),
+      ...defined({ preliminaries: this.#preliminaries }),
     }
   }
 
-  #thrown(value: unknown): Thrown | undefined {
+  #maskThrown(value: unknown): Thrown | undefined {
     const thrown = toThrown(value, (text) => this.text(text))
     return thrown && this.redactor ? maskThrown(thrown, this.redactor) : thrown
   }
 
+  /** The text without secrets. */
   text(text: string): string {
     return this.redactor ? this.redactor.text(text) : text
   }
 
-  #clean(value: Json): Json {
+  #mask(value: Json): Json {
     return this.redactor ? this.redactor.json(value) : value
+  }
+
+  #maskValueChange(change: ValueChange): ValueChange {
+    return change.value === undefined ? change : { ...change, value: this.#mask(change.value) }
+  }
+
+  #maskScheduleChange(change: ScheduleChange): ScheduleChange {
+    return change.op === 'add' ? { ...change, args: this.#mask(change.args) } : change
   }
 }
 
 type Reads = NonNullable<Returned['reads']>
 type Changes = NonNullable<Returned['changes']>
 
-function seen(files: Reads['files'] = [], values: Reads['values'] = []): Pick<Returned, 'reads'> {
+function readsOf(files: Reads['files'] = [], values: Reads['values'] = []): Pick<Returned, 'reads'> {
   if (files.length + values.length === 0) return {}
-  return { reads: { ...(files.length > 0 && { files }), ...(values.length > 0 && { values }) } }
+  return { reads: defined({ files: unlessEmpty(files), values: unlessEmpty(values) }) }
 }
 
-function changed({ files, values, schedules }: Required<Changes>): Pick<Returned, 'changes'> {
+function changesOf({ files, values, schedules }: Required<Changes>): Pick<Returned, 'changes'> {
   if (files.length + values.length + schedules.length === 0) return {}
-  return {
-    changes: {
-      ...(files.length > 0 && { files }),
-      ...(values.length > 0 && { values }),
-      ...(schedules.length > 0 && { schedules }),
-    },
-  }
+  const changes = { files: unlessEmpty(files), values: unlessEmpty(values), schedules: unlessEmpty(schedules) }
+  return { changes: defined(changes) }
+}
+
+function contentsOf(contents: ReadonlyMap<string, Uint8Array> = new Map()): Pick<Returned, 'contents'> {
+  return contents.size === 0 ? {} : { contents: Array.from(contents, ([hash, bytes]) => ({ hash, bytes })) }
+}
+
+function unlessEmpty<Item>(items: readonly Item[]): readonly Item[] | undefined {
+  return items.length > 0 ? items : undefined
 }

@@ -1,11 +1,11 @@
-/** The JSON of what a host function came to, as the prelude reads it. */
+/** The result of a host function as JSON, in the form that the prelude reads. */
 import { textOf, toJson } from '../../src/core/json.js'
 
-export function answered(value: unknown): string {
+export function encodeValue(value: unknown): string {
   return JSON.stringify({ value: toJson(value) })
 }
 
-export function refused(thrown: unknown): string {
+export function encodeError(thrown: unknown): string {
   const error =
     thrown instanceof Error
       ? { name: thrown.name, message: thrown.message }
@@ -13,5 +13,5 @@ export function refused(thrown: unknown): string {
   return JSON.stringify({ error: toJson(error) })
 }
 
-/** To a call that comes after the end. */
-export const overAlready = refused(new Error('the run has ended'))
+/** The reply to a call after the end of its run. */
+export const runEnded = encodeError(new Error('the run has ended'))

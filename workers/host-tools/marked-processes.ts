@@ -1,8 +1,8 @@
 /**
- * Processes that a command started and that left its group (`setsid`, a daemon). Where the system has no namespace
- * for the command (fence.ts), they are found on Linux by a mark in their environment, which they inherit.
+ * Finds processes that a command started and that left its group (`setsid`, a daemon). Where the command has no
+ * namespace (fence.ts), they are found on Linux by a mark in their environment, which they inherit.
  *
- * HS1 Who keeps the mark is found, whatever its group, session or parent. Who throws its environment away is not.
+ * HS1 A process with the mark is found, whatever its group, session or parent. One that clears its environment is not.
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { systemRandom } from '../../src/core/clock.js'
@@ -10,12 +10,12 @@ import { errorCode } from '../builtins/path.js'
 
 export const markName = 'SKEIN_COMMAND'
 
-/** Undefined: nobody could be found by it here. */
+/** Undefined where processes cannot be found by a mark. */
 export function newMark(): string | undefined {
   return process.platform === 'linux' ? systemRandom.id() : undefined
 }
 
-/** A process may start another while we look: so often at most. */
+/** A process may start another meanwhile, so the search is repeated, up to this. */
 const mostRounds = 20
 
 export function killMarked(mark: string): void {
@@ -40,7 +40,7 @@ function marked(mark: string): readonly number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) && hasEntry(name, entry) ? [Number(name)] : []))
 }
 
-/** False for those that are not ours to read, and for the dead: they have no environment. */
+/** False for processes that may not be read, and for dead ones, which have no environment. */
 function hasEntry(pid: string, entry: Buffer): boolean {
   try {
     const environ = readFileSync(`/proc/${pid}/environ`)

@@ -1,5 +1,5 @@
 /**
- * A desk for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it
+ * A snapshot for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it
  * all.
  */
 import { createHash } from 'node:crypto'
@@ -13,7 +13,7 @@ import type { ContentStore } from '../../src/files/tree-source.js'
 import type { SnapshotAccess, ToolJob, ToolOutput, ValueAt } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
 
-export interface TestDesk extends SnapshotAccess {
+export interface TestSnapshot extends SnapshotAccess {
   /** Contents by hash. */
   readonly contents: Map<string, Uint8Array>
   opened: number
@@ -21,7 +21,7 @@ export interface TestDesk extends SnapshotAccess {
   readonly asked: Promise<void>
 }
 
-export interface DeskState {
+export interface SnapshotState {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
   readonly values?: Readonly<Record<string, Json>>
   /** Keys that are handed out beforehand. */
@@ -32,7 +32,13 @@ export interface DeskState {
   readonly part?: number
 }
 
-export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }: DeskState = {}): TestDesk {
+export function testSnapshot({
+  files = {},
+  values = {},
+  given,
+  gate,
+  part = 65_536,
+}: SnapshotState = {}): TestSnapshot {
   const contents = new Map<string, Uint8Array>()
   const changes = Object.entries(files).map(([path, content]): FileChange => {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
@@ -62,7 +68,7 @@ export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }
         entries,
       }
     },
-    ...(given && { given: Object.fromEntries(given.map((key) => [key, value(key)])) }),
+    ...(given && { contexts: Object.fromEntries(given.map((key) => [key, value(key)])) }),
   }
 }
 
@@ -100,8 +106,8 @@ export function jobFor(tool: string, args: Json = {}, { heard, ...options }: Job
     run: { part: 'execute' },
     env: {},
     secrets: options.env?.['TOKEN'] === undefined ? [] : [options.env['TOKEN']],
-    desk: testDesk(),
-    said: (what) => void heard?.push(what),
+    snapshot: testSnapshot(),
+    emit: (what) => void heard?.push(what),
     ...options,
   }
 }

@@ -1,19 +1,21 @@
 /**
- * The files of a call that knows secrets: what it writes, and where to, is masked on the way (F3). A value that
- * stands in a file could be read by every tool, by people and by the model; whoever needs it declares the variable.
+ * What a call adds to its working copy of the files: masking of secrets on the way in, and a check of files that the
+ * body attaches.
  *
- * - No bytes and no path that such a call writes hold a form of its secrets, in one piece or in a stream.
- * - What it reads is as it is: a path is the same path for writing and for reading.
+ * - Nothing that a call with secrets writes, neither bytes nor a path, in one piece or as a stream, contains a form of
+ *   them (F3). Every tool, person and model could read the file; a tool that needs the value declares the variable.
+ * - Reads are not masked, but their paths are: a path means the same file for writing and for reading.
  */
-import { loadVolume } from '../../src/files/volume.js'
+import { SkeinError } from '../../src/core/failure.js'
 import type { Redactor } from '../../src/core/redact/redact.js'
 import type { Files } from '../../src/files/port.js'
+import { loadVolume } from '../../src/files/volume.js'
 
 export function maskedFiles(files: Files, redactor: Redactor): Files {
   const at = (path: string): string => (typeof path === 'string' ? redactor.text(path) : path)
   const clean = (content: string | Uint8Array): string | Uint8Array => {
     if (typeof content === 'string') return redactor.text(content)
-    // What is no content is refused by the files themselves.
+    // Anything else is refused by the working copy.
     return content instanceof Uint8Array ? redactor.bytes(content) : content
   }
   function readFile(path: string): Promise<Uint8Array>
@@ -52,4 +54,17 @@ async function* cleanParts(
   const stream = redactor.byteStream()
   for await (const part of content) yield stream.push(typeof part === 'string' ? new TextEncoder().encode(part) : part)
   yield stream.end()
+}
+
+/** The real paths of files to attach; throws if one does not exist, before anything is sent (S8). */
+export async function presentFiles(files: Files, paths: unknown): Promise<readonly string[]> {
+  if (!Array.isArray(paths) || !paths.every((path) => typeof path === 'string'))
+    throw new SkeinError('BAD_OPTION', 'attachments is a list of paths of this thread’s files')
+  const real: string[] = []
+  for (const path of paths) {
+    if (!(await files.exists(path)))
+      throw new SkeinError('TOOL_INPUT_INVALID', `there is no file ${JSON.stringify(path)} to attach; nothing was sent`)
+    real.push(await files.realpath(path))
+  }
+  return [...new Set(real)]
 }

@@ -1,15 +1,15 @@
 /**
- * The secrets that a worker thread has been told (F3): what a thread says last, or prints where nobody knows for
- * whom, may hold any of them.
+ * The secrets of all calls that a worker ever had (F3): its last words, and what it prints for no known call, may
+ * contain any of them.
  *
- * - A thread that was told more secrets than can be searched for is not quoted at all.
+ * - A worker that has had more secrets than can be searched for is not quoted at all.
  */
 import { createRedactor } from '../../core/redact/redact.js'
 import type { Redactor } from '../../core/redact/redact.js'
 
 const mostSecrets = 1_000
 
-export class SharedSecrets {
+export class WorkerSecrets {
   readonly #values = new Set<string>()
   #redactor: Redactor | undefined
 
@@ -21,7 +21,7 @@ export class SharedSecrets {
     }
   }
 
-  masked(text: string): string {
+  mask(text: string): string {
     if (this.#values.size === 0) return text
     if (this.#values.size > mostSecrets) return `[not told: more than ${mostSecrets} secrets would have to be masked]`
     this.#redactor ??= createRedactor([...this.#values])

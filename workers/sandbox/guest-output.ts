@@ -1,7 +1,7 @@
 /**
- * What the code said while it ran: its logs and its reports. Owns the caps, so that talk cannot fill the host's memory.
+ * The output of guest code: its logs and its reports. Owns the caps that keep it from filling the host's memory.
  *
- * - Past a cap a log is dropped and the last log says so; a report is refused, and the code hears it.
+ * - Past a cap logs are dropped, and the last log says so; a report is refused with an error in the code.
  */
 import type { CodeResult } from '../../src/tools/code.js'
 import type { Json } from '../../src/core/json.js'
@@ -10,7 +10,7 @@ export type Log = CodeResult['logs'][number]
 
 export interface GuestOutput {
   log(level: string, text: string): void
-  /** Gives why the report was refused. */
+  /** Returns why the report was refused, if it was. */
   report(json: string): string | undefined
 }
 
@@ -22,13 +22,13 @@ export const mostReports = 1_000
 const mostReportCharacters = 1_048_576
 const dropped = `[further logs dropped: only ${mostLogs} logs of ${mostLogCharacters} characters in all are kept]`
 
-/** Who keeps it. */
-export interface Keeper {
+/** Where accepted output goes. */
+export interface OutputSink {
   log(log: Log): void
   report(value: Json): void
 }
 
-export function createGuestOutput(keeper: Keeper): GuestOutput {
+export function createGuestOutput(sink: OutputSink): GuestOutput {
   let logs = 0
   let reports = 0
   let logRoom = mostLogCharacters
@@ -39,7 +39,7 @@ export function createGuestOutput(keeper: Keeper): GuestOutput {
       if (dropping) return
       logRoom -= text.length
       dropping = logs++ === mostLogs || logRoom < 0
-      keeper.log(
+      sink.log(
         dropping ? { level: 'warn', text: dropped } : { level: levels.find((known) => known === level) ?? 'log', text },
       )
     },
@@ -48,7 +48,7 @@ export function createGuestOutput(keeper: Keeper): GuestOutput {
       if (json.length > reportRoom) return `only ${mostReportCharacters} characters of reports are taken from one run`
       reportRoom -= json.length
       reports++
-      keeper.report(JSON.parse(json) as Json)
+      sink.report(JSON.parse(json) as Json)
       return undefined
     },
   }
