@@ -8,11 +8,11 @@ import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .option('--root <thread>', 'only those of the tree below this thread')
     .action((filter: { readonly root?: string }) =>
-      perform(command, (around) => withClient(around.store, (client) => list(around, client, filter))),
+      runCommand(command, (context) => withClient(context.store, (client) => list(context, client, filter))),
     )
   const one = (name: 'requeue' | 'drop', description: string, done: string): void => {
     const sub = command
@@ -20,7 +20,7 @@ export function register(command: Command, perform: RunCommand): void {
       .description(description)
       .argument('<id>', 'what `skein dead` lists: <thread>/<reference>')
     sub.action((id: string) =>
-      perform(sub, (around) => withClient(around.store, (client) => tell(around, client, { id, name, done }))),
+      runCommand(sub, (context) => withClient(context.store, (client) => tell(context, client, { id, name, done }))),
     )
   }
   one('requeue', 'try it again; its answer comes to its parent as a message', 'it is tried again')

@@ -7,8 +7,8 @@ import { counted, dateTime, oneLine, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
-export function register(command: Command, perform: RunCommand): void {
-  command.action(() => perform(command, (around) => withClient(around.store, (client) => list(around, client))))
+export function register(command: Command, runCommand: RunCommand): void {
+  command.action(() => runCommand(command, (context) => withClient(context.store, (client) => list(context, client))))
 }
 
 async function list({ out }: CommandContext, client: SkeinClient): Promise<ExitCode> {

@@ -11,13 +11,13 @@ import type { CommandContext, RunCommand } from '../run-command.js'
 import { commandLine, withClient } from '../store.js'
 import { label } from '../visible.js'
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
     .option('--thread <thread>', 'only what this thread waits for')
     .option('--full', 'all of each, instead of a line')
     .action((filter: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => inbox(around, client, filter))),
+      runCommand(command, (context) => withClient(context.store, (client) => inbox(context, client, filter))),
     )
 }
 

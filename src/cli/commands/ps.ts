@@ -6,8 +6,8 @@ import type { HeadFilter, SkeinClient, StoredHead } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, table } from '../format.js'
-import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
-import type { ShownModelWait } from '../turn/model-waits.js'
+import { modelWaitLine, modelWaitsOf } from '../turn/waiting-for.js'
+import type { ShownModelWait } from '../turn/waiting-for.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
@@ -36,7 +36,7 @@ const statuses = [
 ]
 const over = new Set(['done', 'terminated'])
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .addOption(new Option('--status <status>', 'only threads that are').choices(statuses))
     .option('--agent <name>', 'only threads of this agent')
@@ -45,7 +45,7 @@ export function register(command: Command, perform: RunCommand): void {
     .option('--children', 'threads that others have called too, below those')
     .option('--limit <n>', 'the newest so many', atLeastOne, 50)
     .action((options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => ps(around, client, options))),
+      runCommand(command, (context) => withClient(context.store, (client) => ps(context, client, options))),
     )
 }
 

@@ -10,19 +10,21 @@ import { label, visible } from '../visible.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { atLeastOne } from './ps.js'
-import { speakerOf } from '../turn/speaker.js'
+import { speakerOf } from '../turn/call-line.js'
 import { withClient } from '../store.js'
 
 interface Options {
   readonly limit: number
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--limit <n>', 'the last so many messages', atLeastOne, 20)
     .action((id: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => show(around, client, { id, ...options }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => show(context, client, { id, ...options })),
+      ),
     )
 }
 

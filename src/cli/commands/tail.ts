@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, SkeinEvent } from '../../index.js'
-import { callLine } from '../turn/call-line.js'
+import { callLine, speakerOf } from '../turn/call-line.js'
 import { createCalls } from '../turn/calls.js'
 import type { CallNews } from '../turn/calls.js'
 import { exitCode } from '../exit.js'
@@ -10,7 +10,6 @@ import type { ExitCode } from '../exit.js'
 import { clockTime, failureLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { speakerOf } from '../turn/speaker.js'
 import { withClient } from '../store.js'
 import { label } from '../visible.js'
 
@@ -19,25 +18,27 @@ interface Options {
   readonly follow: boolean
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--from <cursor>', 'go on after the event with this cursor (events with --json have one)')
     .option('--no-follow', 'end when everything so far was shown')
     .action((id: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => tail(around, client, { id, ...options }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => tail(context, client, { id, ...options })),
+      ),
     )
 }
 
 async function tail(
-  around: CommandContext,
+  context: CommandContext,
   client: SkeinClient,
   { id, from, follow }: Options & { readonly id: string },
 ): Promise<ExitCode> {
-  const { out } = around
+  const { out } = context
   const thread = await client.threads.get(id)
   const stop = new AbortController()
-  around.onStop(async () => stop.abort())
+  context.onStop(async () => stop.abort())
   void out.gone.then(() => stop.abort())
   const show = createTail(out)
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')

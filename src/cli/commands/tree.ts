@@ -4,18 +4,16 @@
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, StoredHead, Usage } from '../../index.js'
-import { waitingItems } from '../turn/waiting-for.js'
+import { modelWaitLine, modelWaitsOf, waitingItems } from '../turn/waiting-for.js'
 import { childName } from '../turn/calls.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { createChildren } from '../turn/children.js'
+import { createChildren, subtree } from '../turn/children.js'
 import type { Children } from '../turn/children.js'
 import { counted, table } from '../format.js'
-import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
-import type { ShownModelWait } from '../turn/model-waits.js'
+import type { ShownModelWait } from '../turn/waiting-for.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
-import { subtree } from '../turn/subtree.js'
 
 interface Tree {
   readonly heads: readonly StoredHead[]
@@ -25,11 +23,11 @@ interface Tree {
   readonly modelWaits: ReadonlyMap<string, ShownModelWait>
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .action((id: string) =>
-      perform(command, (around) => withClient(around.store, (client) => show(around, client, id))),
+      runCommand(command, (context) => withClient(context.store, (client) => show(context, client, id))),
     )
 }
 

@@ -1,4 +1,5 @@
-/** What happens to a call, as a line for people; the same words wherever a turn is shown. */
+/** What happens to a call, and who speaks, in the words that every view of a turn uses. */
+import type { Message } from '../../index.js'
 import type { CallNews, ShownHoldReason } from './calls.js'
 import { duration, failureLine, oneLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
@@ -52,4 +53,9 @@ export function durationOf({ tookMs, cached }: Extract<CallNews, { state: 'answe
 
 function said(text: string | undefined): string {
   return text === undefined || text.trim() === '' ? '' : `: ${oneLine(text, 500)}`
+}
+
+/** Undefined where there is one speaker only, and nobody gave it a name. */
+export function speakerOf({ side, label: name }: Pick<Message, 'side' | 'label'>): string | undefined {
+  return name === undefined ? side && `side ${side.toUpperCase()}` : oneLine(name, 100)
 }

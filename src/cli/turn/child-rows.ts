@@ -15,7 +15,7 @@ import type { ChildState } from './child-state.js'
 import { createChildren } from './children.js'
 import type { Children } from './children.js'
 import { counted, duration, preview } from '../format.js'
-import { modelWaitLine } from './model-waits.js'
+import { modelWaitLine } from './waiting-for.js'
 import type { CliOutput } from '../output.js'
 import { createSwarmLine } from './swarm-line.js'
 

@@ -6,8 +6,8 @@ import type { Json, SkeinEvent } from '../../index.js'
 import { createCalls } from './calls.js'
 import type { ShownHoldReason, ShownCall } from './calls.js'
 import { oneLine, preview } from '../format.js'
-import { waitAfter } from './model-waits.js'
-import type { ShownModelWait } from './model-waits.js'
+import { waitAfter } from './waiting-for.js'
+import type { ShownModelWait } from './waiting-for.js'
 
 export interface OpenCall {
   readonly call: ShownCall

@@ -5,7 +5,8 @@
  * - A child is at work from its call to its report, as its parent has heard of it: a report that is still on its
  *   way is work.
  */
-import type { Failure, SkeinEvent, Usage } from '../../index.js'
+import { defined } from '../../core/defined.js'
+import type { Failure, SkeinClient, SkeinEvent, StoredHead, Usage } from '../../index.js'
 import { childName } from './calls.js'
 import type { ShownChildCall } from './calls.js'
 import { addedUsage } from '../format.js'
@@ -109,4 +110,18 @@ function change({ line, working }: Parent, event: SkeinEvent): void {
       break
     default:
   }
+}
+
+/** A thread and all below it, as the store lists them: in order of creation. */
+export async function subtree(
+  { threads }: SkeinClient,
+  { thread, root }: Pick<StoredHead, 'thread' | 'root'>,
+): Promise<readonly StoredHead[]> {
+  const found: StoredHead[] = []
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const page = await threads.list({ root, limit: 1_000, ...defined({ cursor }) })
+    found.push(...page.threads.filter(({ path }) => path.includes(thread)))
+    cursor = page.next
+  }
+  return found
 }

@@ -8,7 +8,7 @@
  *   running line and counted at its end.
  */
 import type { SkeinEvent } from '../../index.js'
-import { callLine, durationOf, waitsFor } from './call-line.js'
+import { callLine, durationOf, speakerOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews, ShownHoldReason, ShownCall } from './calls.js'
 import { createChildRows } from './child-rows.js'
@@ -16,13 +16,12 @@ import { plainly } from './child-state.js'
 import { exitCode } from '../exit.js'
 import { counted, oneLine, outputText, preview } from '../format.js'
 import { label, visible } from '../visible.js'
-import { modelWaitLine, waitAfter } from './model-waits.js'
-import type { ShownModelWait } from './model-waits.js'
+import { modelWaitLine, waitAfter } from './waiting-for.js'
+import type { ShownModelWait } from './waiting-for.js'
 import type { CliOutput } from '../output.js'
-import { speakerOf } from './speaker.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
-import type { View } from './view.js'
+import type { View, ViewOptions } from './view.js'
 
 const frames = ['◐', '◓', '◑', '◒']
 const mostLogged = 20
@@ -49,8 +48,8 @@ function toldOf({ paint, fit }: CliOutput, news: CallNews): string | undefined {
 }
 
 /** What is said besides words and calls. */
-function asideOf(paint: CliOutput['paint'], event: SkeinEvent): string | undefined {
-  if (event.type === 'message.received' && event.role === 'user' && !event.silent)
+function asideOf(paint: CliOutput['paint'], event: SkeinEvent, echoed: string | undefined): string | undefined {
+  if (event.type === 'message.received' && event.role === 'user' && !event.silent && event.id !== echoed)
     return paint('dim', `> ${oneLine(event.text, 200)}`)
   return event.type === 'thread.paused' ? paint('yellow', '‖ the thread was paused') : undefined
 }
@@ -66,7 +65,7 @@ function endLine(paint: CliOutput['paint'], tally: TurnSummary): string {
   return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(tally), 1_000))}`
 }
 
-export function createLiveView(out: CliOutput, thread: string): View {
+export function createLiveView(out: CliOutput, { thread, echoed }: ViewOptions): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()
@@ -126,7 +125,7 @@ export function createLiveView(out: CliOutput, thread: string): View {
       ;[thinking, waits] = [thinks(event, thinking), waitAfter(event, waits)]
       // Taken away before words come: they go on where the last ones ended.
       if (!thinking && rows.size === 0) out.show([])
-      words.aside(asideOf(paint, event))
+      words.aside(asideOf(paint, event, echoed))
       words.take(event)
       if (event.type === 'tool.log' || event.type === 'tool.progress' || event.type === 'tool.preliminary') heard(event)
       const all = calls.take(event)

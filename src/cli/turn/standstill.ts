@@ -9,8 +9,7 @@ import type { SkeinClient, SkeinEvent, StoredHead, Thread } from '../../index.js
 import { waitingItems } from './waiting-for.js'
 import { createCalls } from './calls.js'
 import { isStandstill } from '../exit.js'
-import { createChildren } from './children.js'
-import { subtree } from './subtree.js'
+import { createChildren, subtree } from './children.js'
 import type { StandstillEntry } from './summary.js'
 
 export function createStandstills(client: SkeinClient, { id, info }: Thread) {

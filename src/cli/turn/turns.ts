@@ -7,24 +7,25 @@ import type { ExitCode } from '../exit.js'
 import { counted } from '../format.js'
 import type { CommandContext } from '../run-command.js'
 import { commandLine } from '../store.js'
-import { subtree } from './subtree.js'
+import { subtree } from './children.js'
 import { turnsSince, watchHere } from './watch.js'
 import type { ThreadStanding, TurnWatchOptions } from './watch.js'
 
 /** The turn that was asked for, or what was outstanding. */
 export async function showFirst(
-  around: CommandContext,
+  context: CommandContext,
   watched: WatchedTurn,
   message: SendMessage | undefined,
 ): Promise<ExitCode | undefined> {
   const { watching, shown } = watched
   if (message === undefined) {
     await goOn(watching)
-    return watchTurns(around, watched)
+    return watchTurns(context, watched)
   }
-  const seen = await watchHere(around, {
+  const seen = await watchHere(context, {
     ...watching,
     alone: watched.before.open === undefined,
+    echoed: watched.echoed === true,
     run: watching.thread.send(message),
   })
   shown.add(seen.run)
@@ -37,6 +38,8 @@ export interface WatchedTurn {
   readonly before: ThreadStanding
   /** Turns that were shown. */
   readonly shown: Set<string>
+  /** The terminal shows the message already: a person typed it there. */
+  readonly echoed?: boolean
 }
 
 /** What a pause, a failure, a stopped process or kept mail left to do. */
@@ -52,13 +55,13 @@ async function goOn({ client, thread }: Omit<TurnWatchOptions, 'run'>): Promise<
 
 /** Shows the turns that nobody has seen yet; stops at one that waits for people. */
 async function watchTurns(
-  around: CommandContext,
+  context: CommandContext,
   { watching, before, shown }: WatchedTurn,
 ): Promise<ExitCode | undefined> {
   let code: ExitCode | undefined
   for await (const turn of turnsSince(watching.thread, before)) {
     if (shown.has(turn.id)) continue
-    const seen = await watchHere(around, { ...watching, run: turn })
+    const seen = await watchHere(context, { ...watching, run: turn })
     shown.add(turn.id).add(seen.run)
     code = seen.code
     if (code === exitCode.waiting) return code
@@ -71,12 +74,12 @@ async function watchTurns(
  * may start further turns, which are shown like the first.
  */
 export async function watchToEnd(
-  around: CommandContext,
+  context: CommandContext,
   watched: WatchedTurn,
   first: ExitCode | undefined,
 ): Promise<ExitCode> {
   const { client, thread } = watched.watching
-  const { out, store } = around
+  const { out, store } = context
   let code = first
   for (let more: ExitCode | undefined = first; code !== exitCode.waiting; code = more ?? code) {
     const busy = (await subtree(client, await thread.info()))
@@ -89,7 +92,7 @@ export async function watchToEnd(
         { thread: thread.id, busy },
       )
     await thread.settled({ tree: true })
-    more = await watchTurns(around, watched)
+    more = await watchTurns(context, watched)
     if (more === undefined) break
   }
   if (code === exitCode.waiting) {

@@ -10,7 +10,7 @@
  *   for its parent.
  */
 import type { SkeinEvent } from '../../index.js'
-import { callLine, durationOf } from './call-line.js'
+import { callLine, durationOf, speakerOf } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews } from './calls.js'
 import { exitCode } from '../exit.js'
@@ -19,7 +19,6 @@ import { oneLine, outputText } from '../format.js'
 import { label, visible } from '../visible.js'
 import { createLiveView } from './live-view.js'
 import type { CliOutput } from '../output.js'
-import { speakerOf } from './speaker.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
 
@@ -29,9 +28,15 @@ export interface View {
   end(tally: TurnSummary): void
 }
 
-export function createView(out: CliOutput, thread: string): View {
+export interface ViewOptions {
+  readonly thread: string
+  /** The id of a message that the terminal shows already. */
+  readonly echoed?: string
+}
+
+export function createView(out: CliOutput, options: ViewOptions): View {
   if (out.mode === 'json') return createJsonView(out)
-  return out.mode === 'live' ? createLiveView(out, thread) : createPlainView(out, thread)
+  return out.mode === 'live' ? createLiveView(out, options) : createPlainView(out, options)
 }
 
 function createJsonView(out: CliOutput): View {
@@ -44,7 +49,7 @@ function createJsonView(out: CliOutput): View {
 /** Of a child too: someone has to act, or did. */
 const people: ReadonlySet<CallNews['state']> = new Set(['held', 'freed', 'denied'])
 
-function createPlainView(out: CliOutput, thread: string): View {
+function createPlainView(out: CliOutput, { thread }: ViewOptions): View {
   const calls = new Map<string, ReturnType<typeof createCalls>>()
   const family = createChildren()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */

@@ -5,11 +5,11 @@
  *   and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
-import type { InboxItem, StoredHead } from '../../index.js'
+import type { InboxItem, SkeinClient, SkeinEvent, StoredHead, ThreadWait } from '../../index.js'
 import { waitsFor } from './call-line.js'
-import { oneLine, preview } from '../format.js'
-import type { StoreLocation } from '../place.js'
+import { clockTime, oneLine, preview } from '../format.js'
 import { commandLine } from '../store.js'
+import type { StoreLocation } from '../store.js'
 import type { TurnSummary } from './summary.js'
 import { label, visible } from '../visible.js'
 
@@ -157,4 +157,25 @@ export function nextSteps(
   if (standstill === 'paused' && pausedChildren.length === 0)
     return [...asked, `go on with: ${goOn ?? commandLine(store, 'skein', 'resume', thread)}`]
   return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
+}
+
+export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
+
+/** By thread. Hosts take a moment to answer, so they are asked only where someone could wait. */
+export async function modelWaitsOf(
+  client: SkeinClient,
+  heads: readonly StoredHead[],
+): Promise<ReadonlyMap<string, ShownModelWait>> {
+  if (!heads.some(({ status }) => status === 'thinking')) return new Map()
+  return new Map((await client.modelWaits()).map(({ thread, ...wait }) => [thread, wait]))
+}
+
+export function modelWaitLine({ model, place, until }: ShownModelWait): string {
+  return `model ${label(model)}: place ${place}, not before ${clockTime(until)}`
+}
+
+/** What a thread waits for after one of its events. */
+export function waitAfter(event: SkeinEvent, before: ShownModelWait | undefined): ShownModelWait | undefined {
+  if (event.type === 'model.waiting') return event.place > 0 ? event : undefined
+  return event.type === 'model.replied' || event.type === 'turn.ended' ? undefined : before
 }

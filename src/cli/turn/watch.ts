@@ -22,6 +22,8 @@ export interface TurnWatchOptions {
   readonly ask?: Ask
   /** No other turn of the thread is open. */
   readonly alone?: boolean
+  /** The terminal shows the message of the run already: a person typed it there. */
+  readonly echoed?: boolean
 }
 
 export interface WatchResult {
@@ -33,9 +35,13 @@ export interface WatchResult {
 /** Shows a turn, and when it stands still what to type. */
 export async function watchHere(
   { out, store }: CommandContext,
-  { goOn, ...watched }: TurnWatchOptions,
+  { goOn, echoed, ...watched }: TurnWatchOptions,
 ): Promise<WatchResult> {
-  const tally = await watchTurn(watched, createView(out, watched.thread.id))
+  const view = createView(out, {
+    thread: watched.thread.id,
+    ...defined({ echoed: echoed ? watched.run.id : undefined }),
+  })
+  const tally = await watchTurn(watched, view)
   // A program has it in the tally.
   const seen = { code: exitOfSummary(tally), run: tally.run }
   if (!tally.standstill || out.mode === 'json') return seen
@@ -46,7 +52,7 @@ export async function watchHere(
 }
 
 async function watchTurn(
-  { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn'>,
+  { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn' | 'echoed'>,
   view: View,
 ): Promise<TurnSummary> {
   const tally = createSummary(thread.id, run.id)

@@ -17,12 +17,12 @@ interface Asked {
   readonly path: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<path>', 'the file')
     .action((id: string, path: string) =>
-      perform(command, (around) => withClient(around.store, (client) => cat(around, client, { id, path }))),
+      runCommand(command, (context) => withClient(context.store, (client) => cat(context, client, { id, path }))),
     )
 }
 

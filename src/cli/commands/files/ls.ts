@@ -20,14 +20,16 @@ interface Asked extends Options {
   readonly path: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'directory or file', '/')
     .option('-l, --long', 'with mode, size and time')
     .option('-R, --recursive', 'all below the directory')
     .action((id: string, path: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => ls(around, client, { ...options, id, path }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => ls(context, client, { ...options, id, path })),
+      ),
     )
 }
 

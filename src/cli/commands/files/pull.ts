@@ -43,15 +43,15 @@ interface Skipped {
   readonly target?: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'a file, or a directory: what it holds goes into the folder', '/')
     .argument('[dir]', 'the folder; it is made where it is not there', '.')
     .option('--force', 'replace files that are there')
     .action((id: string, ...[path, dir, options]: [string, string, Options]) =>
-      perform(command, (around) =>
-        withClient(around.store, (client) => pull(around, client, { ...options, id, path, dir })),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => pull(context, client, { ...options, id, path, dir })),
       ),
     )
 }

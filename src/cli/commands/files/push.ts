@@ -22,7 +22,7 @@ interface Asked {
   readonly path?: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<file>', 'the file; - reads stdin')
@@ -31,8 +31,8 @@ export function register(command: Command, perform: RunCommand): void {
       'where to: a directory that is there or ends with a slash, or the name of the file (default: its own name in /)',
     )
     .action((id: string, file: string, path: string | undefined) =>
-      perform(command, (around) =>
-        withClient(around.store, (client) => push(around, client, { id, file, ...defined({ path }) })),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => push(context, client, { id, file, ...defined({ path }) })),
       ),
     )
 }
