@@ -85,6 +85,14 @@ describe('skein chat', () => {
     expect(bare(second.stdout)).toContain('you said: four')
   })
 
+  it('C1: a message that a person typed is on the terminal already; one that was piped in is shown', async () => {
+    const typed = await place().skein(['chat', plain, '--agent', 'echo'], { terminal: true, input: 'one\n' })
+    expect(bare(typed.stdout)).toContain('> you said: one')
+    expect(bare(typed.stdout)).not.toContain('> one')
+    const { stdout } = await place().skein(['run', plain, '--agent', 'echo', 'one'], { terminal: true })
+    expect(bare(stdout)).toContain('> one\n')
+  })
+
   it('A1, C1: what a turn waits for is asked in between', async () => {
     const { skein } = place()
     const { code, stdout } = await skein(['chat', app, '--agent', 'clerk', '--thread', 't1'], {
