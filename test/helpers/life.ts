@@ -362,6 +362,9 @@ function reporting(
     ...brings,
     ...(index >= 0 && { call: callId(state.step, index) }),
     ...(over && { over: true }),
+    ...(pick % 3 > 0 && {
+      spent: { byModel: [{ model: `m${pick}`, inputTokens: pick, outputTokens: 1, costUsd: 0 }] },
+    }),
     ...(!how.ok && { failed: true }),
   }
 }

@@ -5,7 +5,7 @@
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Json } from '../../../src/core/json.js'
-import type { ThreadState } from '../state.js'
+import type { Child, ThreadState } from '../state.js'
 
 export interface ChildEntry {
   /** What the model calls it. */
@@ -24,20 +24,26 @@ export interface ChildEntry {
 }
 
 export function childrenOf(state: ThreadState): readonly ChildEntry[] {
-  return [...called(state), ...inLine(state)]
+  return [...called(state), ...childrenInLine(state)]
 }
 
 function called({ children }: ThreadState): readonly ChildEntry[] {
-  return [...children].map(
-    ([reference, { id, agent, name, lasting, busy, ended: over, statusText: says }]): ChildEntry => {
-      const status = over ? 'done' : busy > 0 ? 'working' : 'waiting for a message'
-      return { reference, agent, thread: id, status, lasting, ...defined({ name, says }) }
-    },
-  )
+  return [...children].map(([reference, child]) => childEntry(reference, child))
 }
 
-/** RGY1. One that is spoken to again is in the list already. */
-function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
+/** A child that was called. */
+export function childEntry(reference: string, child: Child): ChildEntry {
+  const { id, agent, name, lasting, statusText: says } = child
+  return { reference, agent, thread: id, status: childStatus(child), lasting, ...defined({ name, says }) }
+}
+
+function childStatus({ busy, ended }: Child): ChildEntry['status'] {
+  if (ended) return 'done'
+  return busy > 0 ? 'working' : 'waiting for a message'
+}
+
+/** Children that wait to be called. One that is called again is in the list already. */
+export function childrenInLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
   if (!turn || slots.open === 0) return []
   const waiting = slots.items
     .slice(slots.drained)

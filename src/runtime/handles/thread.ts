@@ -10,7 +10,6 @@ import { defined } from '../../core/defined.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
-import { shown } from '../../core/records/message.js'
 import type { Message } from '../../core/records/message.js'
 import { addUsage } from '../../core/usage.js'
 import type { ModelUsage, Usage } from '../../core/usage.js'
@@ -22,7 +21,6 @@ import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
-import { editsOf, withEdits } from '../resolve/edits.js'
 import { follow } from '../watch/events.js'
 import { decode } from '../journal/journal.js'
 import { sendCommand } from './send-command.js'
@@ -31,6 +29,9 @@ import type { ChildEntry, Tree } from './thread-tree.js'
 import { grantTo } from './grant.js'
 import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createRun } from '../watch/run.js'
+import { messagesOf } from '../watch/projection.js'
+import { createThreadView } from '../watch/view.js'
+import type { ThreadView, ViewOptions } from '../watch/view.js'
 import type { Run, RunLocation } from '../watch/run.js'
 import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
@@ -118,6 +119,8 @@ export interface Thread extends ThreadSchedules {
   /** The run that is going on. */
   current(): Promise<Run | undefined>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
+  /** A live view of its messages, calls, children and turns; with `tree`, of all threads below it too. */
+  view(options?: ViewOptions): ThreadView
   /** Its children as it knows them, and those in line with their places. */
   children(): Promise<readonly ChildEntry[]>
   /** It and all threads below it. */
@@ -210,6 +213,7 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
       return turn && run(turn.run)
     },
     events,
+    view: (options) => createThreadView(means, { root, thread: id }, options),
     children: () => readChildren(backend, id),
     tree: async () => readTree(backend, await info()),
     files: createThreadFiles(means, id, waker),
@@ -267,10 +271,7 @@ async function readMessages(
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) missing(id)
   const { after, limit = Infinity, silent = 'hide' } = page
-  const edits = editsOf(state.edits)
-  const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)].flatMap(
-    (message) => withEdits(edits, message) ?? [],
-  )
+  const all = messagesOf(state)
   const start = after === undefined ? 0 : all.findIndex((message) => message.id === after) + 1
   if (after !== undefined && start === 0)
     throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(after)}`)
@@ -278,7 +279,6 @@ async function readMessages(
     .slice(start)
     .filter((message) => silent === 'show' || !message.silent)
     .slice(0, limit)
-    .map(shown)
 }
 
 function createEdits(

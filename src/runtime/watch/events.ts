@@ -21,6 +21,11 @@ export interface FollowOptions extends WatchOptions {
   readonly signal?: AbortSignal
 }
 
+export interface FollowedEvent {
+  readonly event: DurableEvent | DeltaEvent
+  readonly record?: ThreadRecord
+}
+
 type Heard<Item> = { readonly item: Item } | { readonly ended: true; readonly failed?: unknown }
 
 /** What a watcher is given, as items of the iteration. */
@@ -36,6 +41,21 @@ export function follow(backend: Backend, following: FollowOptions): AsyncGenerat
     records: (committed) => committed.records.map((record) => toEvent(record, committed)),
     delta: (event) => [event],
     reset: (path) => ({ type: 'tree.reset', thread, path }),
+  })
+}
+
+/** Events, durable ones with the record that they were made of; the end of the thread is an error. */
+export function followWithRecords(
+  backend: Backend,
+  following: FollowOptions,
+): AsyncGenerator<FollowedEvent, void, undefined> {
+  const { root, thread = root } = following
+  return iterate<FollowedEvent>(backend, following, {
+    records: (committed) => committed.records.map((record) => ({ record, event: toEvent(record, committed) })),
+    delta: (event) => [{ event }],
+    reset() {
+      throw removed(thread)
+    },
   })
 }
 

@@ -13,8 +13,10 @@ import type { ThreadRecord } from '../../core/records/record.js'
 import { follow, followRecords } from './events.js'
 import { textPieces } from './run-text.js'
 import { TurnView } from './turn-view.js'
-import type { ContextUpdate, RunCall, RunResult, TurnChange } from './turn-view.js'
+import type { Changes, ContextUpdate, RunCall, RunResult } from './projection.js'
 import { wakeTo } from '../journal/wake.js'
+import { runChanges } from './view.js'
+import type { ThreadChange, ViewOptions } from './view.js'
 import { removed, watch } from './watch.js'
 
 export interface Run {
@@ -39,6 +41,8 @@ export interface Run {
   readonly toolCallsStream: AsyncIterable<RunCall>
   /** The run's messages as the thread keeps them, silent ones too. */
   readonly messagesStream: AsyncIterable<Message>
+  /** The thread from the first record of the run to its result: what each record changed, and the thread then. */
+  view(options?: ViewOptions): AsyncIterable<ThreadChange>
   /** Contexts that tools changed, when that counts. */
   readonly contextUpdates: AsyncIterable<ContextUpdate>
 }
@@ -71,11 +75,11 @@ export function createRun({ backend, closed, root }: RunServices, id: string, fi
   let found: Promise<RunLocation> | undefined
   const place = (): Promise<RunLocation> => (found ??= find())
   const events = (): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed, root }, place)
-  const views = (until?: Until): AsyncGenerator<TurnChange> => runViews({ backend, closed, root }, place, until)
+  const views = (until?: Until): AsyncGenerator<Changes> => runViews({ backend, closed, root }, place, until)
   const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
   })
-  const viewed = <Item>(make: (from: AsyncIterable<TurnChange>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
+  const viewed = <Item>(make: (from: AsyncIterable<Changes>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(views())[Symbol.asyncIterator](),
   })
   const result = async (): Promise<RunResult> => resultOf({ backend, closed, root }, await place())
@@ -92,6 +96,9 @@ export function createRun({ backend, closed, root }: RunServices, id: string, fi
       const { text: _, ...response } = await result()
       return response
     },
+    view: (options = {}) => ({
+      [Symbol.asyncIterator]: () => runView({ backend, closed, root }, place, options),
+    }),
     toolCalls: () => callsOf(views()),
     pendingToolCalls: async () => (await callsOf(views('now'))).filter(({ outcome }) => !outcome),
     fullStream: { [Symbol.asyncIterator]: () => treeEvents({ backend, closed, root }, place)[Symbol.asyncIterator]() },
@@ -145,6 +152,28 @@ async function* treeEvents(
   }
 }
 
+async function* runView(
+  services: RunServices,
+  find: () => Promise<RunLocation>,
+  options: ViewOptions,
+): AsyncGenerator<ThreadChange, void, undefined> {
+  const location = await find()
+  const { run, thread } = location
+  let active = false
+  yield* runChanges(
+    services,
+    {
+      ...location,
+      belongs(event) {
+        if (event.thread === thread && event.type === 'turn.started' && event.run === run) active = true
+        return event.thread === thread ? belongs(event, run, active) : active
+      },
+      ends: (event) => event.thread === thread && ends(event, run),
+    },
+    options,
+  )
+}
+
 function ends(event: SkeinEvent, run: string): boolean {
   return (
     event.type === 'thread.terminated' ||
@@ -181,7 +210,7 @@ async function* runViews(
   { backend, closed }: RunServices,
   find: () => Promise<RunLocation>,
   until: Until,
-): AsyncGenerator<TurnChange, void, undefined> {
+): AsyncGenerator<Changes, void, undefined> {
   const { root, thread, run, after } = await find()
   const view = new TurnView(run, await wakeTo(backend, thread, after))
   for await (const { records } of followRecords(backend, {
@@ -199,21 +228,21 @@ async function* runViews(
   }
 }
 
-async function callsOf(views: AsyncIterable<TurnChange>): Promise<RunCall[]> {
+async function callsOf(views: AsyncIterable<Changes>): Promise<RunCall[]> {
   const known = new Map<string, RunCall>()
   for await (const { calls } of views) for (const call of calls) known.set(call.id, call)
   return [...known.values()]
 }
 
-async function* answeredCalls(views: AsyncIterable<TurnChange>): AsyncGenerator<RunCall> {
+async function* answeredCalls(views: AsyncIterable<Changes>): AsyncGenerator<RunCall> {
   for await (const { calls } of views) for (const call of calls) if (call.outcome) yield call
 }
 
-async function* contextUpdates(views: AsyncIterable<TurnChange>): AsyncGenerator<ContextUpdate> {
+async function* contextUpdates(views: AsyncIterable<Changes>): AsyncGenerator<ContextUpdate> {
   for await (const { contexts } of views) yield* contexts
 }
 
-async function* messages(views: AsyncIterable<TurnChange>): AsyncGenerator<Message> {
+async function* messages(views: AsyncIterable<Changes>): AsyncGenerator<Message> {
   for await (const seen of views) yield* seen.messages
 }
 

@@ -2,12 +2,17 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fold } from '../../../../actors/thread/fold.js'
+import { childrenOf } from '../../../../actors/thread/children/list.js'
 import { createState } from '../../../../actors/thread/state.js'
+import type { ThreadState } from '../../../../actors/thread/state.js'
 import { resultText } from '../../../../src/core/records/message.js'
 import type { Message } from '../../../../src/core/records/message.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
+import { addUsage, noUsage } from '../../../../src/core/usage.js'
 import { TurnView } from '../../../../src/runtime/watch/turn-view.js'
-import type { RunCall, RunResult } from '../../../../src/runtime/watch/turn-view.js'
+import type { ChildView } from '../../../../src/runtime/watch/child-views.js'
+import { Projector } from '../../../../src/runtime/watch/projection.js'
+import type { Changes, RunCall, RunResult } from '../../../../src/runtime/watch/projection.js'
 import { happenings, live } from '../../../helpers/life.js'
 import { times } from '../../../helpers/soak.js'
 
@@ -79,6 +84,80 @@ function eachTurn(
     runs,
   )
 }
+
+/** A projection of the whole life; `look` sees it after every record. */
+function projected(
+  look: (projector: Projector, changes: Changes, state: ThreadState, record: ThreadRecord) => void,
+): void {
+  fc.assert(
+    fc.property(happenings, (all) => {
+      const projector = new Projector(createState('t'), { keepMessages: true })
+      const state = createState('t')
+      for (const record of live(all).records) {
+        fold(state, record)
+        look(projector, projector.take(record), state, record)
+      }
+    }),
+    runs,
+  )
+}
+
+describe('a projection of a thread', () => {
+  it('R1: its children are those that the thread lists, after every record', () => {
+    projected(({ value }, _, state) => {
+      const rows = value.children.map(({ topic: _topic, usage: _usage, failure: _failure, ...entry }) => entry)
+      expect(rows).toEqual(childrenOf(state))
+    })
+  })
+
+  it('R1: the rows that it tells of, put together, are the rows that it has', () => {
+    let told = new Map<string, ChildView>()
+    projected(({ value }, { children }, state) => {
+      if (state.seq === 1) told = new Map()
+      for (const row of children)
+        if (row.status === 'not started') told.delete(row.reference)
+        else told.set(row.reference, row)
+      // Places in line move on by themselves; these lives use a reference twice, which a thread never does.
+      const plain = (rows: Iterable<ChildView>) =>
+        new Map([...rows].map(({ place: _, ...row }) => [row.reference, row] as const))
+      expect(plain(told.values())).toEqual(plain(value.children))
+    })
+  })
+
+  it('R1: what its children have spent is what the thread has heard of', () => {
+    projected(({ value }, _, state) => {
+      expect(value.children.reduce((sum, { usage }) => addUsage(sum, usage), noUsage)).toEqual(state.usageBelow)
+    })
+  })
+
+  it('R1: every child that was called says what it was asked', () => {
+    projected(({ value }) => {
+      for (const { topic, status } of value.children) expect(topic).toBe(status === 'in line' ? undefined : 'write')
+    })
+  })
+
+  it('R1: its messages, calls and result are those of its turns', () => {
+    const messages: Message[] = []
+    const answered = new Set<string>()
+    projected(({ value }, changes, state, record) => {
+      if (state.seq === 1) messages.length = 0
+      if (state.seq === 1) answered.clear()
+      messages.push(...changes.messages)
+      expect(messages).toEqual(state.transcript.items)
+      expect(value.messages.slice(0, messages.length)).toEqual(messages)
+      if (record.type === 'turn.started') answered.clear()
+      for (const { id, outcome } of changes.calls) if (outcome) answered.add(id)
+      expect(
+        value.calls
+          .filter(({ outcome }) => outcome)
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual([...answered].toSorted())
+      expect(value.turn?.run).toBe(state.turn?.run)
+      expect(value.result === undefined).toBe(state.turn !== undefined || state.lastTurn === undefined)
+    })
+  })
+})
 
 describe('a view of a turn', () => {
   it('R1: its messages are those that the thread keeps, in their order', () => {

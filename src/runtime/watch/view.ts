@@ -1,0 +1,200 @@
+/**
+ * Views: a thread, or a run of it, and the threads below as projections that follow the journal. Made of the same
+ * projector as the streams of a run; owns only which records a view takes and when it begins and ends.
+ *
+ * - A view holds nothing until it is iterated, and every iteration follows the journal by itself.
+ * - A change is given with the projection as it is after that change, however slow its reader is.
+ * - A thread below that has ended is let go: a view of a long-lived tree costs what is alive in it.
+ */
+import { createState } from '../../../actors/thread/state.js'
+import type { Backend } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
+import type { DeltaEvent, DurableEvent } from '../../core/records/event.js'
+import { decode } from '../journal/journal.js'
+import { followWithRecords } from './events.js'
+import type { FollowOptions, FollowedEvent } from './events.js'
+import { Projector, noChanges } from './projection.js'
+import type { Changes, ThreadProjection } from './projection.js'
+import { endsThread, neverBegun } from './turn-view.js'
+import { removed } from './watch.js'
+
+export interface ViewOptions {
+  /** Changes of the threads below it too. Default: of the thread alone, with what it knows of its children. */
+  readonly tree?: boolean
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal
+}
+
+/** One step of a view: what happened, what it changed, and the thread afterwards. */
+export interface ThreadChange extends Changes {
+  /** The thread that changed: the one that is viewed or, with `tree`, one below it. */
+  readonly thread: string
+  /** Ids from the root down to the thread. */
+  readonly path: readonly string[]
+  /**
+   * What happened; words of models and tools too, which change nothing. Absent of the first change of a thread's
+   * view, which says how things stand when it begins.
+   */
+  readonly event?: DurableEvent | DeltaEvent
+  /** The thread that changed, as it is now. */
+  readonly value: ThreadProjection
+  /** The viewed thread and, with `tree`, all below it that were seen and have not ended, by id. */
+  readonly threads: ReadonlyMap<string, ThreadProjection>
+}
+
+/**
+ * A live view of a thread: messages, calls, children and ends of turns, as the thread itself has them.
+ *
+ * ```ts
+ * for await (const { children, value, result } of thread.view()) {
+ *   for (const { reference, status } of children) console.log(reference, status)
+ *   if (result) console.log(result.text, value.usage)
+ * }
+ * ```
+ */
+export interface ThreadView extends AsyncIterable<ThreadChange> {
+  /** The thread as it is now; a copy. */
+  now(): Promise<ThreadProjection>
+}
+
+export interface ViewServices {
+  readonly backend: Backend
+  /** Aborted when the skein is closed. */
+  readonly closed: AbortSignal
+}
+
+/** Where the viewed thread is. */
+interface ThreadLocation {
+  readonly root: string
+  readonly thread: string
+}
+
+export function createThreadView(
+  { backend, closed }: ViewServices,
+  location: ThreadLocation,
+  { tree = false, signal }: ViewOptions = {},
+): ThreadView {
+  const until = signal ? AbortSignal.any([signal, closed]) : closed
+  return {
+    [Symbol.asyncIterator]: () => threadChanges(backend, location, { tree, signal: until }),
+    async now() {
+      const threads = new Projectors(backend, location.thread)
+      await readUpToNow(threads, { ...location, closed })
+      return { ...threads.top.value }
+    },
+  }
+}
+
+async function* threadChanges(
+  backend: Backend,
+  { root, thread }: ThreadLocation,
+  { tree, signal }: { readonly tree: boolean; readonly signal: AbortSignal },
+): AsyncGenerator<ThreadChange, void, undefined> {
+  const threads = new Projectors(backend, thread)
+  const following = { root, signal, ...defined({ thread: tree ? undefined : thread }) }
+  const from = await readUpToNow(threads, following)
+  if (signal.aborted) return
+  const { value } = threads.top
+  yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
+  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from }) })) {
+    const change = await threads.take(followed)
+    if (change) yield change
+  }
+}
+
+/** Takes what is durable now; gives the cursor to go on from. */
+async function readUpToNow(threads: Projectors, following: FollowOptions): Promise<string | undefined> {
+  let cursor: string | undefined
+  for await (const followed of followWithRecords(threads.backend, { ...following, until: 'now' })) {
+    await threads.take(followed)
+    if ('cursor' in followed.event) ({ cursor } = followed.event)
+  }
+  return cursor
+}
+
+/** Where a run is found, and which events of the tree are the run's. */
+export interface RunScope extends ThreadLocation {
+  /** The first record of the run has a greater sequence. */
+  readonly after: number
+  /** Asked of every event, in order. */
+  belongs(event: DurableEvent | DeltaEvent): boolean
+  ends(event: DurableEvent | DeltaEvent): boolean
+}
+
+/** The changes of a run, from its first record to its result. */
+export async function* runChanges(
+  { backend, closed }: ViewServices,
+  { root, thread, after, belongs, ends }: RunScope,
+  { tree = false, signal }: ViewOptions,
+): AsyncGenerator<ThreadChange, void, undefined> {
+  const threads = new Projectors(backend, thread)
+  await threads.load(thread, after)
+  const [entry] = tree ? await backend.journal.read(thread, { after, limit: 1 }) : []
+  // The whole entry of the first record is read: records of it that were taken already change nothing.
+  const from = tree ? entry && `${entry.position - 1}.0` : `0.${after}`
+  const following = { root, closed, ...defined({ thread: tree ? undefined : thread, from, signal }) }
+  for await (const followed of followWithRecords(backend, following)) {
+    const change = await threads.take(followed)
+    const { event } = followed
+    const ended = ends(event)
+    if (change && (belongs(event) || ended)) yield ended ? { ...change, result: change.result ?? neverBegun } : change
+    if (ended) return
+  }
+}
+
+/** The projectors of the viewed thread and of those below it. */
+class Projectors {
+  readonly backend: Backend
+  readonly #thread: string
+  readonly #projectors = new Map<string, Projector>()
+  readonly values = new Map<string, ThreadProjection>()
+
+  constructor(backend: Backend, thread: string) {
+    this.backend = backend
+    this.#thread = thread
+  }
+
+  get top(): Projector {
+    const top = this.#projectors.get(this.#thread)
+    if (!top) throw removed(this.#thread)
+    return top
+  }
+
+  /**
+   * Undefined where the event is about a thread beside or above the viewed one, or was taken already. Words of a
+   * thread of which no record was seen are passed over: its projection begins with its next record.
+   */
+  async take({ event, record }: FollowedEvent): Promise<ThreadChange | undefined> {
+    const { thread, path } = event
+    if (!path.includes(this.#thread)) return undefined
+    const projector = this.#projectors.get(thread) ?? (record && (await this.load(thread, record.seq - 1)))
+    if (!projector || (record && record.seq <= projector.state.seq)) return undefined
+    const changes = record ? projector.take(record) : noChanges
+    if (record && thread !== this.#thread && endsThread(record)) this.#letGo(thread)
+    return { ...changes, thread, path, event, value: projector.value, threads: this.values }
+  }
+
+  /** Reads a thread up to a record. */
+  async load(thread: string, last: number): Promise<Projector> {
+    const projector = new Projector(createState(thread), { keepMessages: true })
+    for (let more = last > 0; more; more = projector.state.seq < last) {
+      const after = projector.state.seq
+      const entries = await this.backend.journal.read(thread, { after, limit: batch })
+      for (const entry of entries)
+        for (const record of decode(thread, entry))
+          if (record.seq > projector.state.seq && record.seq <= last) projector.take(record)
+      if (projector.state.seq === after) break
+    }
+    this.#projectors.set(thread, projector)
+    this.values.set(thread, projector.value)
+    return projector
+  }
+
+  #letGo(thread: string): void {
+    this.#projectors.delete(thread)
+    this.values.delete(thread)
+  }
+}
+
+/** Entries that are read at once. */
+const batch = 1_000
