@@ -101,7 +101,7 @@ export async function resting(dist, { mode, folder, url, namespace, clock }) {
   const skein = await open(dist, { mode, folder, url, namespace, scripts: { lead } })
   const idOf = (index) => `thread-${index}`
   return {
-    resident: () => skein.resident,
+    resident: () => skein.host.threadsAwake,
     /** A thread and its first turn. */
     async make(index) {
       await turn(await skein.threads.create({ agent: 'lead', id: idOf(index) }), work.prompt)

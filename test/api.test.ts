@@ -31,7 +31,6 @@ const doors: readonly Door[] = [
       'fromMcp',
       'fromTools',
       'hostTools',
-      'isSkeinError',
       'local',
       'memory',
       'nats',
@@ -41,11 +40,10 @@ const doors: readonly Door[] = [
       'AgentDefinition',
       'AppSource',
       'Attachment',
-      'BackendSource',
       'Budget',
       'Call',
-      'Chance',
       'ChildEntry',
+      'ChildView',
       'Clock',
       'CodeOptions',
       'CodeResult',
@@ -69,10 +67,9 @@ const doors: readonly Door[] = [
       'ForeignOptions',
       'ForeignTools',
       'GrantOptions',
-      'HeadFilter',
       'HoldReason',
+      'HostEvent',
       'HostInfo',
-      'HostNews',
       'HostProfile',
       'HostToolsOptions',
       'Inbox',
@@ -104,9 +101,12 @@ const doors: readonly Door[] = [
       'Outcome',
       'PromptDefinition',
       'PromptPart',
+      'Random',
+      'ReasonOption',
       'Run',
       'RunCall',
       'RunResult',
+      'ScheduleTime',
       'Scheduled',
       'SendMessage',
       'SendOptions',
@@ -116,15 +116,21 @@ const doors: readonly Door[] = [
       'SkeinEvent',
       'SkeinOptions',
       'StopReason',
-      'StoredHead',
+      'Store',
       'SubagentTool',
       'SubpromptTool',
       'Supervision',
       'Thread',
+      'ThreadChange',
       'ThreadEnv',
       'ThreadFiles',
+      'ThreadFilter',
+      'ThreadInfo',
+      'ThreadProjection',
+      'ThreadStatus',
       'ThreadUsage',
       'ThreadValues',
+      'ThreadView',
       'ThreadWait',
       'ToolCallOf',
       'ToolContexts',
@@ -134,11 +140,14 @@ const doors: readonly Door[] = [
       'ToolMetadata',
       'ToolState',
       'Tree',
+      'TreeOption',
       'TreeReset',
       'Usage',
       'Variable',
       'VariableRequest',
       'Variables',
+      'ViewOptions',
+      'WaitOptions',
     ],
   },
   {
@@ -148,7 +157,8 @@ const doors: readonly Door[] = [
   },
 ]
 
-const oneScreen = 60
+/** A name a line, where the formatter needs them. */
+const oneScreen = 100
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)
@@ -194,7 +204,14 @@ it('importing Skein loads nothing of the runtime, the actors or an opened store'
   }
   load('src/index.ts')
   const heavy = [...loaded].filter((path) => /^actors\/|^src\/(?:runtime|pool|backend\/\w+)\//.test(path))
-  expect(heavy.sort()).toEqual(['src/backend/local/local.ts', 'src/backend/nats/nats.ts', 'src/runtime/door.ts'])
+  // A store in memory is all of it; the others are opened by what they import later.
+  expect(heavy.sort()).toEqual([
+    'src/backend/local/local.ts',
+    'src/backend/memory/memory.ts',
+    'src/backend/memory/store.ts',
+    'src/backend/nats/nats.ts',
+    'src/runtime/open.ts',
+  ])
 })
 
 describe('reading the exports of a door', () => {

@@ -15,7 +15,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSkein, isSkeinError, local } from 'skein'
+import { SkeinError, createSkein, local } from 'skein'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-approvals-'))
 const open = () => createSkein({ app: new URL('./app.ts', import.meta.url), backend: local(folder) })
@@ -36,7 +36,7 @@ for (const { id, why, tool, args, prompt = '' } of await inbox.list())
 const wrong = await inbox
   .approve('books/call_1_0', { args: { to: 'printer', euros: -1 } })
   .catch((thrown: unknown) => thrown)
-console.log(`other args are checked like the model's: ${isSkeinError(wrong) ? wrong.code : 'no error'}`)
+console.log(`other args are checked like the model's: ${SkeinError.is(wrong) ? wrong.code : 'no error'}`)
 
 // In any order. A second decision about the same call is refused.
 await inbox.answer('books/call_1_2', 'Friday', { by: 'Ada' })

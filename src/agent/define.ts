@@ -7,7 +7,7 @@
  */
 import { defined } from '../core/defined.js'
 import type { Json } from '../core/json.js'
-import type { Scheduled } from '../core/records/schedule.js'
+import type { ScheduleTime, Scheduled } from '../core/records/schedule.js'
 import type { InputOf, NoSchema, OutputOf as ParsedOf, Plain, Schema } from '../core/schema.js'
 import type { Files } from '../files/port.js'
 import type { RunCode } from '../tools/code.js'
@@ -83,10 +83,10 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   /** Has another tool called after the calls of this step. The tool must be named in `uses`. */
   queueTool(name: string, args: unknown): void
   /**
-   * Has a tool called after `delayMs`, once, also when the process ended in between: this tool itself, or one that is
+   * Has a tool called at a later time, once, also when the process ended in between: this tool itself, or one that is
    * named in `uses`. Gives the id of the schedule.
    */
-  schedule(name: string, args: unknown, delayMs: number): string
+  schedule(name: string, args: unknown, time: ScheduleTime): string
   /** What is scheduled in this thread, in order of time. */
   schedules(): Promise<readonly Scheduled[]>
   /** Takes a schedule back. False when its call was queued already, or there is none. */

@@ -13,7 +13,7 @@ export async function lookUpThread(
   { thread: id, create }: { readonly thread?: string; readonly create: boolean },
 ): Promise<ThreadStanding & { readonly root?: string }> {
   if (id === undefined) return { seq: 0 }
-  const { isSkeinError } = await import('../index.js')
+  const { SkeinError } = await import('../index.js')
   try {
     return await withClient(store, async ({ threads }) => {
       const thread = await threads.get(id)
@@ -21,7 +21,7 @@ export async function lookUpThread(
     })
   } catch (thrown) {
     // The thread will be created, and maybe the store with it.
-    if (!create || !isSkeinError(thrown)) throw thrown
+    if (!create || !SkeinError.is(thrown)) throw thrown
     return { seq: 0 }
   }
 }
@@ -55,7 +55,7 @@ async function existing(
   { client: { threads }, agents }: OpenedStore,
   { id, request, create }: Lookup,
 ): Promise<Thread | undefined> {
-  const { SkeinError, isSkeinError } = await import('../index.js')
+  const { SkeinError } = await import('../index.js')
   const { agent } = request
   try {
     const thread = await threads.get(id)
@@ -64,7 +64,7 @@ async function existing(
     // Creating it once more lets the store check that the agent is the same.
     return agent === undefined ? thread : await threads.create({ id, agent })
   } catch (thrown) {
-    const missing = isSkeinError(thrown) && thrown.code === 'UNKNOWN_THREAD'
+    const missing = SkeinError.is(thrown, 'UNKNOWN_THREAD')
     if (!missing || !create) throw thrown
     if (agent === undefined && agents.length !== 1)
       throw new SkeinError(

@@ -1,5 +1,5 @@
 /** Values as text for people: times, sizes, one-line previews, tables. Pure; writes to no stream. */
-import type { Failure, StoredHead, Usage } from '../index.js'
+import type { Failure, ThreadInfo, Usage } from '../index.js'
 import { label, visible } from './visible.js'
 
 /** A structured answer, as a line of JSON that a program can read. */
@@ -105,7 +105,7 @@ export function failureLine({ code, message }: Failure, maxLength = 500): string
 }
 
 /** An idle thread has a reason only where its budget is spent: without a grant it does not go on. */
-export function statusText({ status, reason }: Pick<StoredHead, 'status' | 'reason'>): string {
+export function statusText({ status, reason }: Pick<ThreadInfo, 'status' | 'reason'>): string {
   return status === 'idle' && reason !== undefined ? 'idle (budget spent)' : status
 }
 

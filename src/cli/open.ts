@@ -94,13 +94,13 @@ export interface OpenContext {
 
 export async function open(context: CommandContext, opening: OpenContext): Promise<OpenedStore> {
   const { store } = context
-  const { connectSkein, isSkeinError } = await import('../index.js')
+  const { connectSkein, SkeinError } = await import('../index.js')
   const client = store.shared ? await connectToHosts(context) : undefined
   if (client) return runsElsewhere(context, opening, { client, host: 'another host' })
   try {
     return await openHost(context, opening)
   } catch (thrown) {
-    if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
+    if (!SkeinError.is(thrown, 'STORE_IN_USE')) throw thrown
     const pid = thrown.data?.['pid']
     return runsElsewhere(context, opening, {
       client: await connectSkein({ backend: await store.source(), ...store.key }),
@@ -130,10 +130,10 @@ async function openHost(
 
 /** A client, where hosts serve the store. */
 async function connectToHosts({ store }: CommandContext): Promise<SkeinClient | undefined> {
-  const { connectSkein, isSkeinError } = await import('../index.js')
+  const { connectSkein, SkeinError } = await import('../index.js')
   const client = await connectSkein({ backend: await store.source(), ...store.key }).catch((thrown: unknown) => {
     // Nobody has used the namespace yet.
-    if (isSkeinError(thrown) && thrown.data?.['missing'] === 'namespace') return undefined
+    if (SkeinError.is(thrown) && thrown.data?.['missing'] === 'namespace') return undefined
     throw thrown
   })
   if (await client?.hosted()) return client

@@ -77,8 +77,8 @@ async function reportErrors({ shell, out, signals }: ReportContext, body: () => 
 }
 
 async function failureOf(thrown: unknown): Promise<Failure> {
-  const { isSkeinError } = await import('../index.js')
-  if (isSkeinError(thrown)) {
+  const { SkeinError } = await import('../index.js')
+  if (SkeinError.is(thrown)) {
     const { code, message, retry, data } = thrown
     return { code, message, retry, ...defined({ data }) }
   }

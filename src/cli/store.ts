@@ -7,7 +7,7 @@
  * - No password or token is ever shown.
  */
 import { defined } from '../core/defined.js'
-import type { BackendSource, NatsOptions, SkeinClient } from '../index.js'
+import type { Store, NatsOptions, SkeinClient } from '../index.js'
 import { shellWord } from './format.js'
 
 export interface StoreLocation {
@@ -19,7 +19,7 @@ export interface StoreLocation {
   readonly shared: boolean
   /** The file with the key for its secrets, if an option names one. */
   readonly key: { readonly keyFile?: string }
-  source(): Promise<BackendSource>
+  source(): Promise<Store>
 }
 
 export interface StoreFlags {

@@ -7,13 +7,13 @@ export const unansweredNote = 'kept; will be carried out when a host opens the s
 
 /** Whether a host accepted the command, or it is kept for one. Throws the refusal of a host. */
 export async function markUnanswered(answer: Promise<unknown>): Promise<'accepted' | 'kept'> {
-  const { isSkeinError } = await import('../index.js')
+  const { SkeinError } = await import('../index.js')
   try {
     await answer
     return 'accepted'
   } catch (thrown) {
     // A host that is there and does not answer is a failure.
-    if (isSkeinError(thrown) && thrown.code === 'COMMAND_UNANSWERED' && thrown.data?.['hosted'] === false) return 'kept'
+    if (SkeinError.is(thrown, 'COMMAND_UNANSWERED') && thrown.data?.['hosted'] === false) return 'kept'
     throw thrown
   }
 }

@@ -136,6 +136,11 @@ export class SkeinError extends Error {
     this.retry = options.retry ?? false
     this.data = options.data
   }
+
+  /** Whether it is one of Skein's errors and, where a code is given, that one; also of another copy of the package. */
+  static is<Code extends FailureCode>(value: unknown, code?: Code): value is SkeinError & { readonly code: Code } {
+    return isSkeinError(value) && (code === undefined || value.code === code)
+  }
 }
 
 export function isSkeinError(value: unknown): value is SkeinError {

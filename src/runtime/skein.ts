@@ -20,8 +20,9 @@ import type { Failure } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
 import { createModelGates } from './effects/model-gates.js'
 import type { ModelGates } from './effects/model-gates.js'
-import { check, createClient, keyFields, once } from './handles/client.js'
+import { createClient, keyFields, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
+import { check } from './handles/options.js'
 import { debugged, warnProcess } from './debugging.js'
 import type { Services } from './effects/model-call.js'
 import { Environments } from './secrets/environment.js'
@@ -141,10 +142,13 @@ export interface SkeinOptions extends KeyOptions {
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
-  /** Threads that are awake here. */
-  readonly resident: number
-  /** What this host says of itself to others. */
-  readonly profile: HostProfile
+  /** The host in this process. */
+  readonly host: {
+    /** How many threads are in memory. */
+    readonly threadsAwake: number
+    /** What it says of itself to others. */
+    readonly profile: HostProfile
+  }
 }
 
 const positive = z.number().int().positive()
@@ -304,8 +308,9 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   }
 }
 
-interface Running extends Pick<Skein, 'profile' | 'close'> {
+interface Running extends Pick<Skein, 'close'> {
   readonly app: App
+  readonly profile: HostProfile
   readonly host: Host
 }
 
@@ -314,11 +319,14 @@ function skeinOf(client: SkeinClient, { app, profile, host, close }: Running): S
   return {
     ...client,
     agents: agentNames(app),
-    profile,
-    get resident() {
-      return host.work.awake
+    host: {
+      get threadsAwake() {
+        return host.work.awake
+      },
+      profile,
     },
     close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

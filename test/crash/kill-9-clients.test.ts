@@ -74,7 +74,7 @@ class Told {
 async function visit(thread: Thread, told: Told, over: () => boolean): Promise<void> {
   for (let n = 0; !over(); n++) {
     await told.of(`${thread.id} message${n}`, thread.send(`message${n}`, { id: `${thread.id}-${n}` }).accepted())
-    await told.of(`${thread.id} call${n}`, thread.schedule('tick', { of: `call${n}` }, 10))
+    await told.of(`${thread.id} call${n}`, thread.schedule('tick', { of: `call${n}` }, { delayMs: 10 }))
     await pauseFor(100)
   }
 }

@@ -3,15 +3,14 @@
  *
  * - Ids are made of the call's idempotency key: a call that runs again schedules the same, once.
  */
-import { SkeinError } from '../../src/core/failure.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { Json } from '../../src/core/json.js'
-import { applySchedules, longestDelayMs, schedulesKey } from '../../src/core/records/schedule.js'
-import type { ScheduleChange, Scheduled } from '../../src/core/records/schedule.js'
+import { applySchedules, scheduledAt, schedulesKey } from '../../src/core/records/schedule.js'
+import type { ScheduleChange, ScheduleTime, Scheduled } from '../../src/core/records/schedule.js'
 import type { Values } from './values.js'
 
 export interface Schedules {
-  add(tool: string, args: Json, delayMs: number): string
+  add(tool: string, args: Json, time: ScheduleTime): string
   list(): Promise<readonly Scheduled[]>
   remove(id: string): Promise<boolean>
   done(): readonly ScheduleChange[]
@@ -22,15 +21,10 @@ export function createSchedules(values: Values, clock: Clock, idempotencyKey: st
   let added = 0
   const list = async (): Promise<readonly Scheduled[]> => applySchedules(await values.read(schedulesKey), changes) ?? []
   return {
-    add(tool, args, delayMs) {
-      if (!Number.isFinite(delayMs) || delayMs < 0 || delayMs > longestDelayMs)
-        throw new SkeinError(
-          'BAD_OPTION',
-          `schedule takes a delay in milliseconds from 0 to ${longestDelayMs} (a hundred years); it was given ` +
-            `${String(delayMs)}`,
-        )
+    add(tool, args, time) {
+      const at = scheduledAt(time, clock.now())
       const id = `${idempotencyKey.slice(0, 20)}.${added++}`
-      changes.push({ op: 'add', id, tool, args, at: Math.ceil(clock.now() + delayMs) })
+      changes.push({ op: 'add', id, tool, args, at })
       return id
     },
     list,

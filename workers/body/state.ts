@@ -145,11 +145,11 @@ export class CallState implements RuntimeState {
   }
 
   get schedule(): ToolState['schedule'] {
-    return (name, args, delayMs) => {
+    return (name, args, time) => {
       // Itself too: that is how something is done again and again.
       if (name !== this.#tool.name) this.#checkUses(name)
       const found = this.#sheet.find(name)
-      return this.#sheet.schedules.add(name, found && 'args' in found ? checked(found, args) : toJson(args), delayMs)
+      return this.#sheet.schedules.add(name, found && 'args' in found ? checked(found, args) : toJson(args), time)
     }
   }
 

@@ -99,12 +99,8 @@ function createLines(out: CliOutput): Line {
   }
 }
 
-async function tellServing(
-  { store }: CommandContext,
-  { profile, agents, hosts: list }: Skein,
-  line: Line,
-): Promise<void> {
-  const { name, app, appVersion } = profile
+async function tellServing({ store }: CommandContext, { host, agents, hosts: list }: Skein, line: Line): Promise<void> {
+  const { name, app, appVersion } = host.profile
   const { hosts, partitions: of } = await list()
   const { partitions = [] } = hosts.find((each) => each.name === name) ?? {}
   const what = [app ?? 'an app without a name', appVersion].filter((word) => word !== undefined).join(' ')

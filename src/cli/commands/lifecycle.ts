@@ -30,7 +30,7 @@ const reason = ['--reason <reason>', 'why, for the journal'] as const
 export const cancel: CommandModule = {
   register: (command, runCommand) =>
     registerThreadCommand<LifecycleOptions>(runCommand, command.option(...reason), {
-      send: (thread, options) => thread.cancel(options.reason),
+      send: (thread, options) => thread.cancel(options),
       done: 'cancelled',
       unchanged: 'no turn was running',
     }),
@@ -64,7 +64,7 @@ export const resume: CommandModule = {
 export const terminate: CommandModule = {
   register: (command, runCommand) =>
     registerThreadCommand<LifecycleOptions>(runCommand, command.option(...reason), {
-      send: (thread, options) => thread.terminate(options.reason),
+      send: (thread, options) => thread.terminate(options),
       done: 'terminated',
       unchanged: 'nothing was changed',
     }),

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { HeadFilter, SkeinClient, StoredHead } from '../../index.js'
+import type { SkeinClient, ThreadFilter, ThreadInfo, ThreadStatus } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, statusText, table } from '../format.js'
@@ -12,7 +12,7 @@ import { modelWaitLine, modelWaitsOf } from '../turn/waiting-for.js'
 import type { ShownModelWait } from '../turn/waiting-for.js'
 
 interface Options {
-  readonly status?: string
+  readonly status?: ThreadStatus
   readonly agent?: string
   readonly tag?: string
   readonly all?: boolean
@@ -20,7 +20,7 @@ interface Options {
   readonly limit: number
 }
 
-const statuses = [
+const statuses: readonly ThreadStatus[] = [
   'created',
   'idle',
   'thinking',
@@ -34,7 +34,7 @@ const statuses = [
   'done',
   'terminated',
 ]
-const ended = new Set(['done', 'terminated'])
+const ended = new Set<ThreadStatus>(['done', 'terminated'])
 
 export function register(command: Command, runCommand: RunCommand): void {
   command
@@ -57,7 +57,7 @@ export function positiveCount(text: string): number {
 
 async function ps({ out }: CommandContext, client: SkeinClient, options: Options): Promise<ExitCode> {
   const { status, agent, tag, limit, children: nested = false } = options
-  const filter: HeadFilter = defined({ status, agent, tag })
+  const filter: ThreadFilter = defined({ status, agent, tag })
   const { found, below } = await findNewest(client, filter, options)
   const threads = found.slice(-limit)
   const more = found.length > threads.length
@@ -83,7 +83,7 @@ interface ChildCount {
 }
 
 interface Found {
-  readonly found: readonly StoredHead[]
+  readonly found: readonly ThreadInfo[]
   /** By root. */
   readonly below: ReadonlyMap<string, ChildCount>
 }
@@ -94,12 +94,12 @@ interface Found {
  */
 async function findNewest(
   client: SkeinClient,
-  filter: HeadFilter,
+  filter: ThreadFilter,
   { all, status, children, limit }: Options,
 ): Promise<Found> {
   const rootsOnly = !children && Object.keys(filter).length === 0
   const below = new Map<string, ChildCount>()
-  let found: StoredHead[] = []
+  let found: ThreadInfo[] = []
   let cursor: string | undefined
   do {
     const page = await client.threads.list({ ...filter, limit: 1_000, ...defined({ cursor }) })
@@ -116,16 +116,16 @@ async function findNewest(
 }
 
 /** Each thread before its children; a thread whose parent is not listed is a top. */
-function parentsFirst(threads: readonly StoredHead[]): readonly StoredHead[] {
+function parentsFirst(threads: readonly ThreadInfo[]): readonly ThreadInfo[] {
   const listed = new Set(threads.map(({ thread }) => thread))
-  const children = new Map<string, StoredHead[]>()
-  const tops: StoredHead[] = []
+  const children = new Map<string, ThreadInfo[]>()
+  const tops: ThreadInfo[] = []
   for (const head of threads) {
     const parent = head.path.at(-2)
     if (parent === undefined || !listed.has(parent)) tops.push(head)
     else children.set(parent, [...(children.get(parent) ?? []), head])
   }
-  const withChildren = (head: StoredHead): readonly StoredHead[] => [
+  const withChildren = (head: ThreadInfo): readonly ThreadInfo[] => [
     head,
     ...(children.get(head.thread) ?? []).flatMap(withChildren),
   ]
@@ -139,7 +139,7 @@ interface Columns {
 }
 
 /** The columns CHILDREN and WAITS FOR are there only where a thread has something in them. */
-function listing(threads: readonly StoredHead[], { modelWaits, below, nested }: Columns): string {
+function listing(threads: readonly ThreadInfo[], { modelWaits, below, nested }: Columns): string {
   const counts = !nested && threads.some(({ thread }) => below.has(thread))
   const waits = modelWaits.size > 0
   const titles = ['THREAD', 'STATUS', 'AGENT', 'UPDATED', 'TAGS']
@@ -161,7 +161,7 @@ function countText(count: ChildCount | undefined): string {
   return count.busy === 0 ? `${count.all}` : `${count.all} (${count.busy} at work)`
 }
 
-function row(head: StoredHead, nested: boolean): readonly string[] {
+function row(head: ThreadInfo, nested: boolean): readonly string[] {
   const { thread, path, reference, agent, updatedAt, tags } = head
   const name = nested && reference !== undefined ? `${'  '.repeat(path.length - 1)}${reference} ${thread}` : thread
   return [name, statusText(head), agent, dateTime(updatedAt), tags.join(',')]

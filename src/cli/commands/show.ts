@@ -1,7 +1,7 @@
 /** `skein show`: prints one thread, its state and its last messages. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { Failure, Message, SkeinClient, StoredHead, Thread, ThreadUsage } from '../../index.js'
+import type { Failure, Message, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { byteCount, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
@@ -51,7 +51,7 @@ async function show(
 }
 
 interface Description {
-  readonly info: StoredHead
+  readonly info: ThreadInfo
   readonly usage: ThreadUsage
   readonly files: { readonly files: number; readonly bytes: number }
   readonly hosted: boolean
@@ -94,7 +94,7 @@ function fieldsOf({ info, usage, files, hosted, failure }: Description, store: S
   return fields
 }
 
-function statusOf({ status, reason, rest }: StoredHead, hosted: boolean): string {
+function statusOf({ status, reason, rest }: ThreadInfo, hosted: boolean): string {
   const why = reason === undefined ? '' : `: ${oneLine(reason, 500)}`
   return `${status}${why}${!hosted && !rest ? ' (no host serves this store now)' : ''}`
 }

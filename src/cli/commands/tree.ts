@@ -3,7 +3,7 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient, StoredHead, Usage } from '../../index.js'
+import type { SkeinClient, ThreadInfo, Usage } from '../../index.js'
 import { modelWaitLine, modelWaitsOf, waitingItems } from '../turn/waiting-for.js'
 import { childName } from '../turn/calls.js'
 import { exitCode } from '../exit.js'
@@ -16,7 +16,7 @@ import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
 interface Tree {
-  readonly heads: readonly StoredHead[]
+  readonly heads: readonly ThreadInfo[]
   readonly family: Children
   /** Of each with all below it. */
   readonly usage: ReadonlyMap<string, Usage>
@@ -44,7 +44,7 @@ async function show({ out }: CommandContext, client: SkeinClient, id: string): P
   return exitCode.ok
 }
 
-async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
+async function read(client: SkeinClient, top: ThreadInfo): Promise<Tree> {
   const heads = await subtree(client, top)
   const family = createChildren()
   // Parents know what their children are called, and who waits in line; the rest need not be read.
@@ -63,7 +63,7 @@ async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
 /** Of one that is over its parent knows all of it; the others are asked. */
 async function usageOf(
   client: SkeinClient,
-  heads: readonly StoredHead[],
+  heads: readonly ThreadInfo[],
   family: Children,
 ): Promise<ReadonlyMap<string, Usage>> {
   const usage = new Map<string, Usage>()
@@ -99,7 +99,7 @@ function listing({ heads, family, usage, modelWaits }: Tree) {
 }
 
 /** A child below its parent; behind those that were called, those in line, which are no threads yet. */
-function rows(tree: Tree, head: StoredHead, indent: string): readonly (readonly string[])[] {
+function rows(tree: Tree, head: ThreadInfo, indent: string): readonly (readonly string[])[] {
   const { heads, family, usage } = tree
   const below = `${indent}  `
   const line = family.inLine(head.thread)
@@ -125,7 +125,7 @@ function rows(tree: Tree, head: StoredHead, indent: string): readonly (readonly 
 }
 
 /** One that is done may have failed: its parent has read why. */
-function statusOf({ family }: Tree, { thread, status }: StoredHead): string {
+function statusOf({ family }: Tree, { thread, status }: ThreadInfo): string {
   return status === 'done' && family.failure(thread) ? 'done (failed)' : status
 }
 
@@ -135,7 +135,7 @@ function shortly(
   return `${inputTokens} / ${outputTokens}${costUsd > 0 ? ` · $${costUsd.toFixed(4)}` : ''}`
 }
 
-function waits({ family, modelWaits }: Tree, head: StoredHead): string {
+function waits({ family, modelWaits }: Tree, head: ThreadInfo): string {
   const line = modelWaits.get(head.thread)
   const people = waitingItems(head).map(({ why, tool }) => `${why}: ${tool}`)
   const working = head.status === 'waiting' ? family.working(head.thread).length : 0

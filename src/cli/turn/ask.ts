@@ -115,14 +115,14 @@ async function askAnswer(means: Means, item: WaitingItem): Promise<Decision> {
 
 /** What does not fit is told, and asked for again; what someone else has decided meanwhile is not. */
 async function said({ out }: Means, answer: Promise<void>): Promise<Decision> {
-  const { isSkeinError } = await import('../../index.js')
+  const { SkeinError } = await import('../../index.js')
   try {
     // Where the host has left meanwhile, it is kept for the next one.
     if ((await markUnanswered(answer)) === 'kept') out.note(unansweredNote)
     return 'decided'
   } catch (thrown) {
     if (
-      !isSkeinError(thrown) ||
+      !SkeinError.is(thrown) ||
       (thrown.code !== 'BAD_OPTION' && thrown.code !== 'TOOL_INPUT_INVALID' && thrown.code !== 'COMMAND_REFUSED')
     )
       throw thrown

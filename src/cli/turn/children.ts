@@ -6,7 +6,7 @@
  *   way is work.
  */
 import { defined } from '../../core/defined.js'
-import type { Failure, SkeinClient, SkeinEvent, StoredHead, Usage } from '../../index.js'
+import type { Failure, SkeinClient, SkeinEvent, ThreadInfo, Usage } from '../../index.js'
 import { childName } from './calls.js'
 import type { ShownChildCall } from './calls.js'
 import { addedUsage } from '../format.js'
@@ -115,9 +115,9 @@ function change({ line, working }: Parent, event: SkeinEvent): void {
 /** A thread and all below it, as the store lists them: in order of creation. */
 export async function subtree(
   { threads }: SkeinClient,
-  { thread, root }: Pick<StoredHead, 'thread' | 'root'>,
-): Promise<readonly StoredHead[]> {
-  const found: StoredHead[] = []
+  { thread, root }: Pick<ThreadInfo, 'thread' | 'root'>,
+): Promise<readonly ThreadInfo[]> {
+  const found: ThreadInfo[] = []
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     const page = await threads.list({ root, limit: 1_000, ...defined({ cursor }) })
     found.push(...page.threads.filter(({ path }) => path.includes(thread)))

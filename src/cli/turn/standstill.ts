@@ -5,7 +5,7 @@
  *   do: watching it stops there, after all that they have done so far was shown. While any thread below is at work
  *   it goes on: what that one says may be what is waited for.
  */
-import type { SkeinClient, SkeinEvent, StoredHead, Thread } from '../../index.js'
+import type { SkeinClient, SkeinEvent, ThreadInfo, Thread } from '../../index.js'
 import { waitingItems } from './waiting-for.js'
 import { createCalls } from './calls.js'
 import { isStandstill } from '../exit.js'
@@ -62,12 +62,12 @@ async function statusOf({ threads }: SkeinClient, thread: string): Promise<strin
 }
 
 interface Known {
-  readonly head: StoredHead
+  readonly head: ThreadInfo
   readonly working: readonly string[]
 }
 
 /** The threads that someone must let go on, if that is all that this one waits for. */
-function stillOf(thread: string, find: (thread: string) => Known | undefined): readonly StoredHead[] | undefined {
+function stillOf(thread: string, find: (thread: string) => Known | undefined): readonly ThreadInfo[] | undefined {
   const known = find(thread)
   if (!known?.head.rest) return undefined
   const { head, working } = known
@@ -78,7 +78,7 @@ function stillOf(thread: string, find: (thread: string) => Known | undefined): r
   return own ? [head, ...below.flat()] : below.flat()
 }
 
-function haltOf(thread: string, still: readonly StoredHead[]): StandstillEntry | undefined {
+function haltOf(thread: string, still: readonly ThreadInfo[]): StandstillEntry | undefined {
   // What a person can answer is told rather than a pause beside it.
   const status = (still.find((head) => head.status !== 'paused') ?? still[0])?.status ?? ''
   if (!isStandstill(status)) return undefined

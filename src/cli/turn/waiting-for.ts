@@ -5,7 +5,7 @@
  *   and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
-import type { InboxItem, SkeinClient, SkeinEvent, StoredHead, ThreadWait } from '../../index.js'
+import type { InboxItem, SkeinClient, SkeinEvent, ThreadInfo, ThreadWait } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { clockTime, oneLine, preview } from '../format.js'
 import { commandLine } from '../store.js'
@@ -20,7 +20,7 @@ export function waitingItems({
   thread,
   reference,
   pending = [],
-}: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly WaitingItem[] {
+}: Pick<ThreadInfo, 'thread' | 'reference' | 'pending'>): readonly WaitingItem[] {
   return pending
     .filter(({ why }) => why !== 'children')
     .map((item) => ({ ...item, id: `${thread}/${item.call}`, ...defined({ reference }) }))
@@ -164,7 +164,7 @@ export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 /** By thread. Hosts take a moment to answer, so they are asked only where someone could wait. */
 export async function modelWaitsOf(
   client: SkeinClient,
-  heads: readonly StoredHead[],
+  heads: readonly ThreadInfo[],
 ): Promise<ReadonlyMap<string, ShownModelWait>> {
   if (!heads.some(({ status }) => status === 'thinking')) return new Map()
   return new Map((await client.modelWaits()).map(({ thread, ...wait }) => [thread, wait]))

@@ -5,6 +5,7 @@
  * - Times are absolute: a restart, a pause and a move to another host change nothing about them.
  * - An id is never used twice in its thread: removing one that is gone changes nothing.
  */
+import { SkeinError } from '../failure.js'
 import { isObject } from '../json.js'
 import type { Json } from '../json.js'
 
@@ -21,8 +22,29 @@ export type ScheduleChange = ({ readonly op: 'add' } & Scheduled) | { readonly o
 /** The key of the value that holds them. */
 export const schedulesKey = 'schedules'
 
+/** When a scheduled call is made: after a delay, or at a time in milliseconds since 1970. One of both. */
+export type ScheduleTime =
+  | { readonly delayMs: number; readonly at?: undefined }
+  | { readonly at: number; readonly delayMs?: undefined }
+
 /** A hundred years: what is longer is a mistake in the unit. */
-export const longestDelayMs = 100 * 365 * 24 * 60 * 60 * 1000
+const longestDelayMs = 100 * 365 * 24 * 60 * 60 * 1000
+
+/** The instant of a schedule; a time that has passed is at once. */
+export function scheduledAt(time: ScheduleTime, now: number): number {
+  const options: Partial<Record<'delayMs' | 'at', unknown>> = isObject(time) ? time : {}
+  const { delayMs, at, ...others } = options
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined || (delayMs === undefined) === (at === undefined))
+    throw new SkeinError('BAD_OPTION', 'schedule takes { delayMs } or { at }, one of them and nothing else')
+  const delay = typeof at === 'number' ? Math.max(0, at - now) : delayMs
+  if (typeof delay === 'number' && delay >= 0 && delay <= longestDelayMs) return Math.ceil(now + delay)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `schedule takes a delay in milliseconds from 0 to ${longestDelayMs} (a hundred years), or a time no later than ` +
+      `that; it was given ${String(delayMs ?? at)}`,
+  )
+}
 
 export function schedulesIn(value: Json | undefined): readonly Scheduled[] {
   return Array.isArray(value) ? value.filter(isScheduled) : []

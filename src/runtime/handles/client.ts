@@ -5,14 +5,14 @@ import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { NameOr } from '../../agent/naming.js'
 import type { HostInfo } from '../../backend/host-info.js'
-import type { Backend, Store, HeadFilter, StoredHead } from '../../backend/port.js'
+import type { Backend, Store } from '../../backend/port.js'
 import { budgetSchema, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { systemRandom, systemClock } from '../../core/clock.js'
 import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../core/records/event.js'
-import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { SkeinError } from '../../core/failure.js'
 import { noContent } from '../../files/contents.js'
 import { askWaits } from '../effects/model-gates.js'
 import type { ThreadWait } from '../effects/model-gates.js'
@@ -21,6 +21,10 @@ import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
 import { follow } from '../watch/events.js'
 import { createInbox } from './inbox.js'
+import { check } from './options.js'
+import type { WaitOptions } from './options.js'
+import { toHeadFilter, toThreadInfo } from './thread-info.js'
+import type { ThreadFilter, ThreadInfo } from './thread-info.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
 import { keySource } from '../secrets/key-source.js'
@@ -54,14 +58,14 @@ export interface CreateThread {
 
 export interface SkeinClient {
   readonly threads: {
-    create(options: CreateThread): Promise<Thread>
+    create(options: CreateThread & WaitOptions): Promise<Thread>
     get(id: string): Promise<Thread>
     /**
      * Removes a tree for ever, by its root: threads, messages, files. Refused while it is at work, unless it is
      * terminated first.
      */
     delete(root: string, options?: { readonly terminate?: boolean }): Promise<void>
-    list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
+    list(filter?: ThreadFilter): Promise<{ readonly threads: readonly ThreadInfo[]; readonly next?: string }>
   }
   /** What threads wait for a person to decide or to give. */
   readonly inbox: Inbox
@@ -83,6 +87,8 @@ export interface SkeinClient {
   /** The hosts that serve it, in the order in which they began, and how many partitions they share. */
   hosts(): Promise<{ readonly hosts: readonly HostInfo[]; readonly partitions: number }>
   close(): Promise<void>
+  /** Closes it at the end of an `await using` block. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 const createSchema = z.strictObject({
@@ -109,13 +115,8 @@ const createSchema = z.strictObject({
   env: z.record(z.string(), z.string()).optional(),
   budget: budgetSchema.optional(),
   context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  signal: z.instanceof(AbortSignal).optional(),
 })
-
-export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
-}
 
 export const keyFields = {
   key: z
@@ -157,6 +158,11 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
   const means: ThreadServices = { ...given, closed: closed.signal }
   const { backend, random } = means
   const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
+  const close = once(async () => {
+    closed.abort()
+    means.secrets.close()
+    await backend.close()
+  })
   return {
     threads: {
       async create(options) {
@@ -168,15 +174,16 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
           env = {},
           budget,
           context,
+          signal,
         } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files, env, ...defined({ budget, context }) })
+        await createOnce(means, { id, agent, tags, files, env, ...defined({ budget, context, signal }) })
         return get(id)
       },
       get,
       delete: (root, options) => deleteTree(means, root, options),
       async list(filter = {}) {
-        const { heads, next } = await backend.heads.list(filter)
-        return { threads: heads, ...defined({ next }) }
+        const { heads, next } = await backend.heads.list(toHeadFilter(filter))
+        return { threads: heads.map(toThreadInfo), ...defined({ next }) }
       },
     },
     inbox: createInbox(means),
@@ -191,11 +198,8 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
     },
     hosted: () => backend.hosted(),
     hosts: async () => ({ hosts: await backend.hosts(), partitions: backend.leases.partitions }),
-    close: once(async () => {
-      closed.abort()
-      means.secrets.close()
-      await backend.close()
-    }),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
@@ -209,11 +213,12 @@ export function once(close: () => Promise<void>): () => Promise<void> {
 const childPrefix = 'c_'
 
 type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
-  Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
+  Pick<CreateThread, 'budget' | 'context'> &
+  WaitOptions & { readonly agent: string }
 
 async function createOnce(
   { backend, clock, random, secrets }: ThreadServices,
-  { id, agent, tags, files, env: values, budget, context }: Creating,
+  { id, agent, tags, files, env: values, budget, context, signal }: Creating,
 ): Promise<void> {
   const existing = await backend.heads.get(id)
   // Whoever knows a thread knows the ids of its children to come. Those that were made before this rule stay.
@@ -230,6 +235,7 @@ async function createOnce(
       await sendCommand(backend, clock, {
         thread: id,
         id: random.id(),
+        ...defined({ signal }),
         command: {
           kind: 'create',
           agent,
@@ -243,7 +249,7 @@ async function createOnce(
     }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.
-    if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
+    if (!SkeinError.is(thrown, 'COMMAND_REFUSED')) throw thrown
   }
   const head = existing ?? (await backend.heads.get(id))
   if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent)

@@ -14,6 +14,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import { SkeinError, fromFailure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
+import { abortable } from '../../models/retry/abort.js'
 import { sealMail } from '../journal/mail.js'
 import { answerTopic } from '../watch/topics.js'
 
@@ -32,17 +33,20 @@ const lookAgainMs = 500
 /** Looks in a row without a host: one that is started again at once is waited for. */
 const looksWithout = 2
 
-export interface CommandServices {
+export interface CommandRequest {
   readonly thread: string
   readonly id: string
   readonly command: Command
+  /** Ends the wait for the answer; the command stays posted. */
+  readonly signal?: AbortSignal
 }
 
 export async function sendCommand(
   backend: Backend,
   clock: Clock,
-  { thread, id, command }: CommandServices,
+  { thread, id, command, signal }: CommandRequest,
 ): Promise<Extract<Answer, { ok: true }>> {
+  signal?.throwIfAborted()
   const hosted = await backend.hosted()
   const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })
   let kept = false
@@ -54,7 +58,7 @@ export async function sendCommand(
     kept = true
     if (hosted) answered.awaitHosts()
     else answered.giveUp('no host serves this store now')
-    const answer = await answered.promise
+    const answer = await (signal ? abortable(answered.promise, signal) : answered.promise)
     if (answer.ok) return answer
     throw fromFailure(answer.failure)
   } finally {

@@ -5,13 +5,13 @@
 import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
 import { namesOf } from '../../core/attachments.js'
-import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import { emptyTree, freezeTree } from '../../core/tree.js'
 import type { FrozenTree, TreeNode } from '../../core/tree.js'
 import { noContent } from '../../files/contents.js'
 import { plainJson } from './inbox.js'
+import { check } from './options.js'
 
 /** A file that goes with a message: the path of one that the thread has, or a new one, put into its `/attachments`. */
 export type Attachment = string | { readonly name: string; readonly content: string | Uint8Array }
@@ -98,7 +98,8 @@ function isName(value: string): boolean {
 }
 
 export function checkMessage(given: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
-  return check(messageSchema, typeof given === 'string' ? { ...options, text: given } : { ...given, ...options })
+  const message = typeof given === 'string' ? { ...options, text: given } : { ...given, ...options }
+  return check(messageSchema, message, 'nothing was sent')
 }
 
 export interface InjectOptions {
@@ -116,13 +117,7 @@ const injectSchema = z.strictObject({
 })
 
 export function checkInjected(text: string, options: InjectOptions = {}): z.infer<typeof injectSchema> {
-  return check(injectSchema, { ...options, text })
-}
-
-function check<Value>(schema: z.ZodType<Value>, value: unknown): Value {
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `nothing was sent: ${z.prettifyError(checked.error)}`)
+  return check(injectSchema, { ...options, text }, 'nothing was sent')
 }
 
 /** Contexts of tools as they travel. */

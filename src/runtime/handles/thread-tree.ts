@@ -6,11 +6,13 @@ import type { ChildEntry } from '../../../actors/thread/children/list.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { wake } from '../journal/wake.js'
+import { toThreadInfo } from './thread-info.js'
+import type { ThreadInfo } from './thread-info.js'
 
 export type { ChildEntry } from '../../../actors/thread/children/list.js'
 
 /** A thread and those below it, in order of creation. */
-export interface Tree extends StoredHead {
+export interface Tree extends ThreadInfo {
   readonly children: readonly Tree[]
 }
 
@@ -31,6 +33,9 @@ export async function readTree({ heads }: Backend, top: StoredHead): Promise<Tre
       if (head.parent !== undefined && head.path.includes(top.thread)) add(head.parent, head)
     cursor = page.next
   }
-  const below = (head: StoredHead): Tree => ({ ...head, children: (byParent.get(head.thread) ?? []).map(below) })
+  const below = (head: StoredHead): Tree => ({
+    ...toThreadInfo(head),
+    children: (byParent.get(head.thread) ?? []).map(below),
+  })
   return below(top)
 }

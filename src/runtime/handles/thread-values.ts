@@ -6,13 +6,13 @@
  * - A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
  */
 import { defined } from '../../core/defined.js'
-import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { SkeinError } from '../../core/failure.js'
 import { kvSpace } from '../../core/records/change.js'
 import type { Changes } from '../../core/records/change.js'
 import type { Command } from '../../core/records/command.js'
 import type { Json } from '../../core/json.js'
-import { longestDelayMs, schedulesIn, schedulesKey } from '../../core/records/schedule.js'
-import type { Scheduled } from '../../core/records/schedule.js'
+import { scheduledAt, schedulesIn, schedulesKey } from '../../core/records/schedule.js'
+import type { ScheduleTime, Scheduled } from '../../core/records/schedule.js'
 import { entriesOf } from '../resolve/entries.js'
 import { plainJson } from './inbox.js'
 import { sendCommand } from './send-command.js'
@@ -50,8 +50,8 @@ export function createThreadValues(means: ThreadServices, thread: string, waker:
 }
 
 export interface ThreadSchedules {
-  /** Has a tool called after `delayMs`, once, whatever happens in between; gives the id of the schedule. */
-  schedule(name: string, args: unknown, delayMs: number): Promise<string>
+  /** Has a tool called at a later time, once, whatever happens in between; gives the id of the schedule. */
+  schedule(name: string, args: unknown, time: ScheduleTime): Promise<string>
   /** What is scheduled, in order of time. */
   schedules(): Promise<readonly Scheduled[]>
   /** False when its call was queued already, or it was taken back before. */
@@ -61,8 +61,8 @@ export interface ThreadSchedules {
 export function createThreadSchedules(means: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
   const { clock, random } = means
   return {
-    async schedule(name, args, delayMs) {
-      const at = clock.now() + checkDelay(delayMs)
+    async schedule(name, args, time) {
+      const at = scheduledAt(time, clock.now())
       const id = random.id()
       await change(
         means,
@@ -77,7 +77,7 @@ export function createThreadSchedules(means: ThreadServices, thread: string, wak
         await change(means, { thread, waker }, { schedules: [{ op: 'remove', id }] })
         return true
       } catch (thrown) {
-        if (isSkeinError(thrown) && thrown.code === 'COMMAND_REFUSED') return false
+        if (SkeinError.is(thrown, 'COMMAND_REFUSED')) return false
         throw thrown
       }
     },
@@ -107,13 +107,5 @@ function checkKey(key: string): string {
     'BAD_OPTION',
     `a key is a text of 1 to 512 characters; this one is ` +
       `${typeof key === 'string' ? `${key.length} long` : typeof key}`,
-  )
-}
-
-function checkDelay(delayMs: number): number {
-  if (Number.isFinite(delayMs) && delayMs >= 0 && delayMs <= longestDelayMs) return Math.ceil(delayMs)
-  throw new SkeinError(
-    'BAD_OPTION',
-    `a delay is a number of milliseconds from 0 to ${longestDelayMs} (a hundred years); this one is ${String(delayMs)}`,
   )
 }

@@ -9,11 +9,15 @@ import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import type { SkeinEvent } from '../../core/records/event.js'
-import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { SkeinError } from '../../core/failure.js'
 import type { Message } from '../../core/records/message.js'
 import { addUsage } from '../../core/usage.js'
 import type { ModelUsage, Usage } from '../../core/usage.js'
 import { plainJson } from './inbox.js'
+import { check, pauseSchema, reasonSchema, treeSchema } from './options.js'
+import type { ReasonOption, TreeOption, WaitOptions } from './options.js'
+import { toThreadInfo } from './thread-info.js'
+import type { ThreadInfo, ThreadStatus } from './thread-info.js'
 import type { Secrets } from '../secrets/secrets.js'
 import { createThreadEnv } from './thread-env.js'
 import type { ThreadEnv } from './thread-env.js'
@@ -60,11 +64,6 @@ export interface ThreadUsage {
   readonly budget?: { readonly left: Budget; readonly reserved: Budget }
 }
 
-export interface TreeOption {
-  /** The thread and all below it. */
-  readonly tree?: boolean
-}
-
 export interface GrantOptions {
   /** A turn that ended because nothing was left goes on. */
   readonly resume?: boolean
@@ -76,8 +75,8 @@ export interface Thread extends ThreadSchedules {
   readonly id: string
   readonly agent: string
   readonly tags: readonly string[]
-  info(): Promise<StoredHead>
-  status(): Promise<string>
+  info(): Promise<ThreadInfo>
+  status(): Promise<ThreadStatus>
   messages(page?: {
     readonly after?: string
     readonly limit?: number
@@ -98,12 +97,12 @@ export interface Thread extends ThreadSchedules {
   /** The run of an earlier message. */
   run(id: string): Run
   /** Ends the running turn. False when none was running. */
-  cancel(reason?: string): Promise<boolean>
+  cancel(options?: ReasonOption): Promise<boolean>
   /**
    * Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused
    * already.
    */
-  pause(reason?: string | (TreeOption & { readonly reason?: string })): Promise<boolean>
+  pause(options?: ReasonOption & TreeOption): Promise<boolean>
   /**
    * Goes on after `pause`, or with a turn that failed or whose budget was spent and raised. With `tree`, all below it
    * that is paused goes on. False when there was nothing to resume.
@@ -115,7 +114,7 @@ export interface Thread extends ThreadSchedules {
    */
   grant(amounts: Budget, options?: GrantOptions): Promise<void>
   /** Ends the thread for good. False when it was over already. */
-  terminate(reason?: string): Promise<boolean>
+  terminate(options?: ReasonOption): Promise<boolean>
   /** The run that is going on. */
   current(): Promise<Run | undefined>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
@@ -136,7 +135,7 @@ export interface Thread extends ThreadSchedules {
   /**
    * Resolves when the thread is at rest; with `tree`, when all below it is, and nothing is on its way to any of them.
    */
-  settled(options?: TreeOption): Promise<StoredHead>
+  settled(options?: TreeOption & WaitOptions): Promise<ThreadInfo>
 }
 
 export interface ThreadServices {
@@ -153,7 +152,8 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
   const waker = createStateWaker(backend, id)
   const ask = (command: Command, command_id = random.id()): Promise<Extract<Answer, { ok: true }>> =>
     sendCommand(backend, clock, { thread: id, id: command_id, command })
-  const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
+  const readHead = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
+  const info = async (): Promise<ThreadInfo> => toThreadInfo(await readHead())
   const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> =>
     follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
   const run = (of: string): Run =>
@@ -200,14 +200,23 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
     },
     ...createEdits((message) => knownMessage(backend, id, message), ask),
     run,
-    cancel: (reason) => changed(ask({ kind: 'cancel', reason })),
+    async cancel(options = {}) {
+      const { reason } = check(reasonSchema, options, 'cancel')
+      return changed(ask({ kind: 'cancel', reason }))
+    },
     async pause(options = {}) {
-      const { reason, tree } = typeof options === 'string' ? { reason: options } : options
+      const { reason, tree } = check(pauseSchema, options, 'pause')
       return changed(ask({ kind: 'pause', reason, ...defined({ tree: tree || undefined }) }))
     },
     grant: (amounts, options = {}) => grantTo(means, { id, parent: head.parent, waker }, { ...options, amounts }),
-    resume: ({ tree } = {}) => changed(ask({ kind: 'resume', ...defined({ tree: tree || undefined }) })),
-    terminate: (reason) => changed(ask({ kind: 'terminate', reason })),
+    async resume(options = {}) {
+      const { tree } = check(treeSchema, options, 'resume')
+      return changed(ask({ kind: 'resume', ...defined({ tree: tree || undefined }) }))
+    },
+    async terminate(options = {}) {
+      const { reason } = check(reasonSchema, options, 'terminate')
+      return changed(ask({ kind: 'terminate', reason }))
+    },
     async current() {
       const { turn } = (await wake(backend, id)).state
       return turn && run(turn.run)
@@ -215,7 +224,7 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
     events,
     view: (options) => createThreadView(means, { root, thread: id }, options),
     children: () => readChildren(backend, id),
-    tree: async () => readTree(backend, await info()),
+    tree: async () => readTree(backend, await readHead()),
     files: createThreadFiles(means, id, waker),
     kv: createThreadValues(means, id, waker),
     ...createThreadSchedules(means, id, waker),
@@ -224,9 +233,11 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
       const { run: joined } = await ask({ kind: 'call', tool: name, args: plainJson(args) })
       return run(joined ?? '')
     },
-    async settled({ tree } = {}) {
-      if (tree) await treeSettled(means, { root, thread: id })
-      return tree ? info() : threadSettled(means, root, info)
+    async settled({ tree, signal } = {}) {
+      const services = { backend, closed, ...defined({ signal }) }
+      if (!tree) return toThreadInfo(await threadSettled(services, root, readHead))
+      await treeSettled(services, { root, thread: id })
+      return info()
     },
   }
 }
@@ -237,7 +248,7 @@ async function changed(answer: Promise<unknown>): Promise<boolean> {
     await answer
     return true
   } catch (thrown) {
-    if (isSkeinError(thrown) && thrown.code === 'COMMAND_REFUSED') return false
+    if (SkeinError.is(thrown, 'COMMAND_REFUSED')) return false
     throw thrown
   }
 }

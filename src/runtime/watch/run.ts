@@ -7,9 +7,11 @@
  */
 import type { Backend } from '../../backend/port.js'
 import type { SkeinEvent } from '../../core/records/event.js'
+import { defined } from '../../core/defined.js'
 import { fromFailure } from '../../core/failure.js'
 import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
+import { abortable } from '../../models/retry/abort.js'
 import { follow, followRecords } from './events.js'
 import { textPieces } from './run-text.js'
 import { TurnView } from './turn-view.js'
@@ -23,12 +25,12 @@ export interface Run {
   readonly id: string
   /** Resolves when the message is durable; rejects when it was refused. Every consumer below does too. */
   accepted(): Promise<void>
-  result(): Promise<RunResult>
+  /** What the turn came to, when it has ended. */
+  result(options?: RunWaitOptions): Promise<RunResult>
   /** The last text; rejects when the turn failed. */
-  text(): Promise<string>
-  response(): Promise<Omit<RunResult, 'text'>>
+  text(options?: RunWaitOptions): Promise<string>
   /** All calls of the run with their outcomes, when it has ended. */
-  toolCalls(): Promise<readonly RunCall[]>
+  toolCalls(options?: RunWaitOptions): Promise<readonly RunCall[]>
   /** Calls that are not answered now. */
   pendingToolCalls(): Promise<readonly RunCall[]>
   /** All that happens in the turn, and meanwhile to all threads below its own. */
@@ -44,7 +46,12 @@ export interface Run {
   /** The thread from the first record of the run to its result: what each record changed, and the thread then. */
   view(options?: ViewOptions): AsyncIterable<ThreadChange>
   /** Contexts that tools changed, when that counts. */
-  readonly contextUpdates: AsyncIterable<ContextUpdate>
+  readonly contextStream: AsyncIterable<ContextUpdate>
+}
+
+export interface RunWaitOptions {
+  /** Ends the wait, which rejects with the signal's reason; the turn goes on. */
+  readonly signal?: AbortSignal
 }
 
 export type ToolEvent = Extract<
@@ -69,45 +76,48 @@ export interface RunServices {
   readonly root: string
 }
 
-type Until = 'now' | undefined
+interface ViewsOptions extends RunWaitOptions {
+  readonly until?: 'now'
+}
+
+function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  return signal ? abortable(promise, signal) : promise
+}
 
 export function createRun({ backend, closed, root }: RunServices, id: string, find: () => Promise<RunLocation>): Run {
   let found: Promise<RunLocation> | undefined
   const place = (): Promise<RunLocation> => (found ??= find())
   const events = (): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed, root }, place)
-  const views = (until?: Until): AsyncGenerator<Changes> => runViews({ backend, closed, root }, place, until)
+  const views = (options?: ViewsOptions): AsyncGenerator<Changes> => runViews({ backend, closed, root }, place, options)
   const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
   })
   const viewed = <Item>(make: (from: AsyncIterable<Changes>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(views())[Symbol.asyncIterator](),
   })
-  const result = async (): Promise<RunResult> => resultOf({ backend, closed, root }, await place())
+  const result = async ({ signal }: RunWaitOptions = {}): Promise<RunResult> =>
+    resultOf({ backend, closed, root }, await waitFor(place(), signal), signal)
   return {
     id,
     accepted: async () => void (await place()),
     result,
-    text: async () => {
-      const { text, failure } = await result()
+    text: async (options) => {
+      const { text, failure } = await result(options)
       if (failure) throw fromFailure(failure)
       return text
-    },
-    response: async () => {
-      const { text: _, ...response } = await result()
-      return response
     },
     view: (options = {}) => ({
       [Symbol.asyncIterator]: () => runView({ backend, closed, root }, place, options),
     }),
-    toolCalls: () => callsOf(views()),
-    pendingToolCalls: async () => (await callsOf(views('now'))).filter(({ outcome }) => !outcome),
+    toolCalls: (options) => callsOf(views(options)),
+    pendingToolCalls: async () => (await callsOf(views({ until: 'now' }))).filter(({ outcome }) => !outcome),
     fullStream: { [Symbol.asyncIterator]: () => treeEvents({ backend, closed, root }, place)[Symbol.asyncIterator]() },
     textStream: stream((from) => textPieces(from, 'text')),
     reasoningStream: stream((from) => textPieces(from, 'reasoning')),
     toolStream: stream(toolEvents),
     toolCallsStream: viewed(answeredCalls),
     messagesStream: viewed(messages),
-    contextUpdates: viewed(contextUpdates),
+    contextStream: viewed(contextUpdates),
   }
 }
 
@@ -188,20 +198,30 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
 }
 
 /** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
-function resultOf({ backend, closed }: RunServices, { root, thread, run, after }: RunLocation): Promise<RunResult> {
+function resultOf(
+  { backend, closed }: RunServices,
+  { root, thread, run, after }: RunLocation,
+  signal?: AbortSignal,
+): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const view = new TurnView(run)
+    const end = (settle: () => void): void => {
+      stop()
+      signal?.removeEventListener('abort', abort)
+      settle()
+    }
+    const abort = (): void => end(() => reject(signal?.reason))
     const take = (record: ThreadRecord): void => {
       const { result } = view.take(record)
-      if (!result) return
-      stop()
-      resolve(result)
+      if (result) end(() => resolve(result))
     }
     const stop = watch(
       backend,
       { root, thread, from: `0.${after}`, closed },
-      { records: ({ records }) => records.forEach(take), ended: reject },
+      { records: ({ records }) => records.forEach(take), ended: (thrown) => end(() => reject(thrown)) },
     )
+    signal?.addEventListener('abort', abort, { once: true })
+    if (signal?.aborted) abort()
   })
 }
 
@@ -209,23 +229,20 @@ function resultOf({ backend, closed }: RunServices, { root, thread, run, after }
 async function* runViews(
   { backend, closed }: RunServices,
   find: () => Promise<RunLocation>,
-  until: Until,
+  { until, signal }: ViewsOptions = {},
 ): AsyncGenerator<Changes, void, undefined> {
-  const { root, thread, run, after } = await find()
+  const { root, thread, run, after } = await waitFor(find(), signal)
   const view = new TurnView(run, await wakeTo(backend, thread, after))
-  for await (const { records } of followRecords(backend, {
-    root,
-    thread,
-    from: `0.${after}`,
-    closed,
-    ...(until && { until }),
-  })) {
+  const following = { root, thread, from: `0.${after}`, closed, ...defined({ until, signal }) }
+  for await (const { records } of followRecords(backend, following)) {
     for (const record of records) {
-      const seen = view.take(record)
-      yield seen
-      if (seen.result) return
+      const changes = view.take(record)
+      yield changes
+      if (changes.result) return
     }
   }
+  // An iteration ends quietly at its signal; a wait does not.
+  signal?.throwIfAborted()
 }
 
 async function callsOf(views: AsyncIterable<Changes>): Promise<RunCall[]> {

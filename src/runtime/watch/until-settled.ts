@@ -24,18 +24,26 @@ export interface SettledOptions {
   readonly but?: string
 }
 
+export interface SettledServices {
+  readonly backend: Backend
+  /** Aborted when the skein is closed. */
+  readonly closed: AbortSignal
+  /** Ends the wait. */
+  readonly signal?: AbortSignal
+}
+
 /** What was lost may be anything. */
 const missed = 'missed'
 
 /** Resolves when the thread is at rest. */
 export async function threadSettled(
-  { backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal },
+  services: SettledServices,
   root: string,
-  info: () => Promise<StoredHead>,
+  readHead: () => Promise<StoredHead>,
 ): Promise<StoredHead> {
-  return ringing({ backend, closed, root }, async (next) => {
+  return ringing({ ...services, root }, async (next) => {
     for (;;) {
-      const head = await info()
+      const head = await readHead()
       if (head.rest) return head
       await next()
     }
@@ -43,12 +51,9 @@ export async function threadSettled(
 }
 
 /** Resolves when the tree is at rest. */
-export async function treeSettled(
-  { backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal },
-  resting: SettledOptions,
-): Promise<void> {
-  const tree = new Tree(backend, resting)
-  return ringing({ backend, closed, root: resting.root }, async (next) => {
+export async function treeSettled(services: SettledServices, resting: SettledOptions): Promise<void> {
+  const tree = new Tree(services.backend, resting)
+  return ringing({ ...services, root: resting.root }, async (next) => {
     await tree.look()
     while (!(await tree.rests())) {
       if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
@@ -62,10 +67,11 @@ export async function treeSettled(
 
 /** Waits with a bell that rings for all news of a tree, from before the first look on. */
 export async function ringing<Value>(
-  { backend, closed, root }: { readonly backend: Backend; readonly closed: AbortSignal; readonly root: string },
+  { backend, closed, signal, root }: SettledServices & { readonly root: string },
   wait: (next: () => Promise<Json>) => Promise<Value>,
 ): Promise<Value> {
-  const bell = createQueue<Json>(closed)
+  signal?.throwIfAborted()
+  const bell = createQueue<Json>(signal ? AbortSignal.any([closed, signal]) : closed)
   const stop = backend.signals.subscribe(
     treeTopic(root),
     (value) => bell.push(value),
@@ -74,6 +80,7 @@ export async function ringing<Value>(
   try {
     return await wait(async () => {
       const value = await bell.next()
+      signal?.throwIfAborted()
       if (value === undefined) throw skeinClosed()
       return value
     })

@@ -54,11 +54,11 @@ export async function filePath(given: string): Promise<string> {
 
 /** What the thread's files do not have, or cannot do, is for whoever named it. */
 export async function inFiles<Value>(thread: string, work: () => Promise<Value>): Promise<Value> {
-  const { SkeinError, isSkeinError } = await import('../../../index.js')
+  const { SkeinError } = await import('../../../index.js')
   try {
     return await work()
   } catch (thrown) {
-    if (isSkeinError(thrown) || !(thrown instanceof Error) || !('code' in thrown)) throw thrown
+    if (SkeinError.is(thrown) || !(thrown instanceof Error) || !('code' in thrown)) throw thrown
     throw new SkeinError('BAD_OPTION', `in the files of thread ${thread}: ${thrown.message}`, { cause: thrown })
   }
 }

@@ -195,11 +195,11 @@ function absent(thrown: unknown): undefined {
 
 /** What the real file system refuses is for whoever chose the folder. */
 async function onDisk<Value>(dir: string, work: () => Promise<Value>): Promise<Value> {
-  const { SkeinError, isSkeinError } = await import('../../../index.js')
+  const { SkeinError } = await import('../../../index.js')
   try {
     return await work()
   } catch (thrown) {
-    if (isSkeinError(thrown) || !(thrown instanceof Error) || !('code' in thrown)) throw thrown
+    if (SkeinError.is(thrown) || !(thrown instanceof Error) || !('code' in thrown)) throw thrown
     throw new SkeinError('BAD_OPTION', `${dir} cannot be filled: ${thrown.message}`, { cause: thrown })
   }
 }

@@ -247,7 +247,7 @@ onEveryStore('a copy of the files whose child did not finish', (world) => {
     )
     await (
       await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')
-    ).cancel('no')
+    ).cancel({ reason: 'no' })
     expect(await run.text()).toBe('Error CHILD_FAILED: it did not finish: cancelled (no)')
   })
 })

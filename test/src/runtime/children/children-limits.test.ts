@@ -81,7 +81,7 @@ onEveryStore('limits of children', (world) => {
     )
     await (
       await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')
-    ).terminate('not needed')
+    ).terminate({ reason: 'not needed' })
     await until('the parent to know', async () => (await thread.children())[0]?.status === 'done')
     await thread.send('again').text()
     expect(results(await thread.messages()).at(-1)).toBe('ok\n\n[reference: writer-4]')
@@ -130,7 +130,7 @@ onEveryStore('limits of children', (world) => {
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = thread.send('go')
     await until('some', async () => (await skein.threads.list({ parent: 'lead' })).threads.length > 20)
-    await thread.cancel('enough')
+    await thread.cancel({ reason: 'enough' })
     expect((await run.result()).stopReason).toBe('cancelled')
     await thread.settled({ tree: true })
     expect(

@@ -105,7 +105,7 @@ onEveryStore('messages to a child that stays', (world) => {
     await until('the child to be at work', () => asked.includes('mine'))
     const run = lead.send('ask')
     await until('both messages to be there', async () => (await heard(skein)).length === 4)
-    await lead.cancel('enough')
+    await lead.cancel({ reason: 'enough' })
     expect((await run.result()).stopReason).toBe('cancelled')
     await until(
       'the child to take them back',

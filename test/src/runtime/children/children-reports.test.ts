@@ -73,7 +73,7 @@ onEveryStore('turns that the parent did not begin', (world) => {
     const later = looseTool(
       'later',
       ({ schedule }) => {
-        schedule('note', {}, 1_000)
+        schedule('note', {}, { delayMs: 1_000 })
         return 'scheduled'
       },
       { uses: ['note'] },

@@ -156,8 +156,8 @@ onEveryStore('a child that speaks for itself', (world) => {
       async () => (await skein.threads.list({ parent: 'lead', status: 'acting' })).threads.length === 2,
     )
     const [a, b] = (await skein.threads.list({ parent: 'lead' })).threads
-    await (await skein.threads.get(a?.thread ?? '')).cancel('too dear')
-    await (await skein.threads.get(b?.thread ?? '')).terminate('wrong topic')
+    await (await skein.threads.get(a?.thread ?? '')).cancel({ reason: 'too dear' })
+    await (await skein.threads.get(b?.thread ?? '')).terminate({ reason: 'wrong topic' })
     expect(await run.text()).toBe(
       'Error CHILD_FAILED: it did not finish: cancelled (too dear) | Error CHILD_FAILED: it did not finish: ' +
         'terminated (wrong topic)',
@@ -182,7 +182,7 @@ onEveryStore('a child that speaks for itself', (world) => {
     // The lead speaks to it before or after it hears that it is over.
     gone = async () => {
       const child = await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')
-      await child.terminate('not needed')
+      await child.terminate({ reason: 'not needed' })
     }
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     expect(await thread.send('go').text()).toMatch(

@@ -160,7 +160,7 @@ onEveryStore('a child that answers a call', (world) => {
       'ten at work',
       async () => (await skein.threads.list({ parent: 'lead', status: 'acting' })).threads.length === 10,
     )
-    await thread.cancel('enough')
+    await thread.cancel({ reason: 'enough' })
     expect((await run.result()).stopReason).toBe('cancelled')
     await until(
       'all to be gone',
@@ -184,7 +184,7 @@ onEveryStore('a child that answers a call', (world) => {
       'the child',
       async () => (await skein.threads.list({ parent: 'lead', status: 'acting' })).threads.length === 1,
     )
-    await thread.terminate('over')
+    await thread.terminate({ reason: 'over' })
     await until(
       'the child to be gone',
       async () => (await skein.threads.list({ parent: 'lead', status: 'terminated' })).threads.length === 1,

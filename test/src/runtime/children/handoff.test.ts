@@ -128,7 +128,7 @@ onEveryStore('an agent that takes over', (world) => {
     await until('the call', async () => (await thread.status()) === 'acting')
     expect((await thread.info()).agent).toBe('front')
     expect(heard.requests).toHaveLength(0)
-    await thread.cancel('enough')
+    await thread.cancel({ reason: 'enough' })
     expect(results(await thread.messages())).toEqual(['Handoff complete', expect.stringContaining('CANCELLED')])
     expect((await thread.info()).agent).toBe('expert')
     expect(await thread.send('so?').text()).toBe('The expert speaks.')

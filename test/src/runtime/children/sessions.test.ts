@@ -347,7 +347,7 @@ onEveryStore('a session and the world', (world) => {
       'one call is done',
       async () => (await run.pendingToolCalls()).length === 1 && models.a.requests.length === 1,
     )
-    await thread.cancel('enough')
+    await thread.cancel({ reason: 'enough' })
     gate.resolve()
     expect(await run.result()).toMatchObject({ stopReason: 'cancelled', detail: 'enough' })
     const said = (await thread.messages()).map(short)

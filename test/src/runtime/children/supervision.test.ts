@@ -149,7 +149,7 @@ onEveryStore('a supervised child', (world) => {
       async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1,
     )
     const [child] = (await skein.threads.list({ parent: 'lead' })).threads
-    await (await skein.threads.get(child?.thread ?? '')).cancel('by hand')
+    await (await skein.threads.get(child?.thread ?? '')).cancel({ reason: 'by hand' })
     expect(await run.text()).toBe('done')
     const other = lead.send('go')
     await until(

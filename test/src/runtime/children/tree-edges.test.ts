@@ -314,7 +314,7 @@ onEveryStore('secrets in a tree', (world) => {
         await state.notifyParent(`here: ${value}`, { attachments: [`/a-${value}.txt`] })
         state.queueMessage(`by the way ${value}`)
         await state.kv.set('k', value)
-        state.schedule('blab2', { said: value }, 1_000)
+        state.schedule('blab2', { said: value }, { delayMs: 1_000 })
         return { status: 'success', result: `is ${value}`, attachments: [`/a-${value}.txt`] }
       },
       { variables, uses: ['blab2'] },
@@ -365,7 +365,7 @@ onEveryStore('a tree whose threads are cached at every record', (world) => {
         state.setStatus('half way')
         await state.files.writeFile('/made', 'x')
         await state.notifyParent('half', { attachments: ['/made'] })
-        state.schedule('later', {}, 50_000)
+        state.schedule('later', {}, { delayMs: 50_000 })
         await state.kv.set('k', 1)
         return { status: 'success', result: 'spoke', attachments: ['/made'] }
       },
@@ -461,7 +461,7 @@ onEveryStore('a tree whose threads are cached at every record', (world) => {
       (await skein.threads.list({ root: 'lead' })).threads.some(({ status }) => status === 'thinking'),
     )
     const keeper = (await skein.threads.list({ root: 'lead' })).threads.find(({ agent: name }) => name === 'keeper')
-    await (await skein.threads.get(keeper?.thread ?? '')).cancel('enough')
+    await (await skein.threads.get(keeper?.thread ?? '')).cancel({ reason: 'enough' })
     gate.resolve()
     await lead.settled({ tree: true })
     const { budget, subtree } = await lead.usage()
@@ -566,7 +566,7 @@ onEveryStore('whatever happens to a tree, wherever its threads stand', (world) =
         const [what = '', , who = ''] = blow.split(' ')
         const id = (await heads()).find(({ agent }) => agent === who)?.thread ?? ''
         const thread = await skein.threads.get(id)
-        await (what === 'cancel' ? thread.cancel('enough') : thread.terminate('enough'))
+        await (what === 'cancel' ? thread.cancel({ reason: 'enough' }) : thread.terminate({ reason: 'enough' }))
       }
       gates.at(-1)?.open()
       // Whoever comes next is helped on.
@@ -638,7 +638,7 @@ onEveryStore('children, restarts and what comes late', (world) => {
         if (end === 'is terminated')
           await (
             await skein.threads.get((await skein.threads.list({ parent: id })).threads[0]?.thread ?? '')
-          ).terminate('x')
+          ).terminate({ reason: 'x' })
       }
       gate.resolve()
       await lead.settled({ tree: true })
@@ -726,7 +726,7 @@ onEveryStore('children, restarts and what comes late', (world) => {
     let lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
     await until('side b', () => asked === 1)
-    await lead.cancel('enough')
+    await lead.cancel({ reason: 'enough' })
     await run.result()
     await lead.settled({ tree: true })
     await world.close(skein)

@@ -219,14 +219,14 @@ onEveryStore('reasons', (world) => {
     await until('the child', async () => (await heads(skein)).some(({ status }) => status === 'acting'))
     const [, child] = await heads(skein)
     const below = await skein.threads.get(child?.thread ?? '')
-    await below.pause('a look')
+    await below.pause({ reason: 'a look' })
     expect(await below.info()).toMatchObject({ status: 'paused', reason: 'a look' })
     await below.resume()
     expect(await below.info()).not.toHaveProperty('reason')
-    await below.terminate('too slow')
+    await below.terminate({ reason: 'too slow' })
     await run.text()
     expect(results(await thread.messages())[0]).toContain('terminated (too slow)')
-    await thread.terminate('closing down')
+    await thread.terminate({ reason: 'closing down' })
     await thread.settled({ tree: true })
     expect((await heads(skein)).map(({ status, reason }) => [status, reason])).toEqual([
       ['terminated', 'closing down'],
@@ -252,7 +252,7 @@ onEveryStore('reasons', (world) => {
     await thread.send('go').text()
     await thread.settled({ tree: true })
     const keeper = (await heads(skein)).find(({ agent }) => agent === 'keeper')?.thread ?? ''
-    await (await skein.threads.get(keeper)).terminate('not needed')
+    await (await skein.threads.get(keeper)).terminate({ reason: 'not needed' })
     await thread.settled({ tree: true })
     // It is told quietly: no turn begins.
     expect((await thread.info()).status).toBe('idle')
@@ -268,7 +268,7 @@ onEveryStore('reasons', (world) => {
     const skein = await world.open(family({ lead }))
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').text()
-    await thread.terminate('house closed')
+    await thread.terminate({ reason: 'house closed' })
     await thread.settled({ tree: true })
     expect((await heads(skein)).map(({ status, reason }) => [status, reason])).toEqual([
       ['terminated', 'house closed'],

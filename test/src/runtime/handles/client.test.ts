@@ -102,7 +102,7 @@ onEveryStore('a client', (world) => {
       body: { command: { kind: 'message', role: 'user', text: 'go', delivery: 'steer' } },
     })
     await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
-    await until('nobody to be resident', () => skein.resident === 0)
+    await until('nobody to be resident', () => skein.host.threadsAwake === 0)
     expect(await backend.heads.get('nobody')).toBeUndefined()
     await backend.close()
   })

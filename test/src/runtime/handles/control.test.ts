@@ -68,7 +68,7 @@ onEveryStore('cancel', (world) => {
     const run = thread.send('go')
     const signal = await began
     await until('the quick result', async () => (await run.pendingToolCalls()).length === 1)
-    expect(await thread.cancel('changed my mind')).toBe(true)
+    expect(await thread.cancel({ reason: 'changed my mind' })).toBe(true)
     expect(signal.aborted).toBe(true)
     expect(await run.result()).toMatchObject({ stopReason: 'cancelled' })
     end.resolve('too late')
@@ -120,7 +120,7 @@ onEveryStore('pause and resume', (world) => {
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
     const signal = await began
-    await thread.pause('lunch')
+    await thread.pause({ reason: 'lunch' })
     expect(await thread.status()).toBe('paused')
     end.resolve('landed')
     await until('the result', async () => (await run.pendingToolCalls()).length === 0)
@@ -186,7 +186,7 @@ onEveryStore('terminate', (world) => {
     const [run, queued] = [thread.send('go'), thread.send('later', { delivery: 'new_turn' })]
     const signal = await began
     await queued.accepted()
-    await thread.terminate('house closed')
+    await thread.terminate({ reason: 'house closed' })
     expect(signal.aborted).toBe(true)
     expect((await run.result()).stopReason).toBe('terminated')
     expect((await queued.result()).stopReason).toBe('terminated')

@@ -86,7 +86,7 @@ onEveryStore('schedule from outside', (world) => {
     const ran: unknown[] = []
     const skein = await world.open(noting(ran))
     const thread = await created(skein)
-    const id = await thread.schedule('note', { n: 1 }, 5_000)
+    const id = await thread.schedule('note', { n: 1 }, { delayMs: 5_000 })
     expect(await thread.schedules()).toEqual([{ id, tool: 'note', args: { n: 1 }, at: world.clock.now() + 5_000 }])
     expect(await thread.info()).toMatchObject({ rest: true, wakeAt: world.clock.now() + 5_000 })
     await pass(world, 4_999)
@@ -111,7 +111,7 @@ onEveryStore('schedule from outside', (world) => {
       [3, 300],
       [4, 200],
     ] as const)
-      await thread.schedule('note', { n }, ms)
+      await thread.schedule('note', { n }, { delayMs: ms })
     expect((await thread.schedules()).map(({ args }) => args)).toEqual([{ n: 2 }, { n: 4 }, { n: 1 }, { n: 3 }])
     for (let passed = 0; passed < 4; passed++) await pass(world, 100)
     await until('all', () => ran.length === 4)
@@ -122,8 +122,8 @@ onEveryStore('schedule from outside', (world) => {
     const ran: unknown[] = []
     let skein = await world.open(noting(ran))
     let thread = await created(skein)
-    await thread.schedule('note', { n: 'soon' }, 5_000)
-    await thread.schedule('note', { n: 'late' }, 50_000)
+    await thread.schedule('note', { n: 'soon' }, { delayMs: 5_000 })
+    await thread.schedule('note', { n: 'late' }, { delayMs: 50_000 })
     await world.close(skein)
     world.clock.advance(10_000)
     skein = await world.open(noting(ran))
@@ -134,7 +134,7 @@ onEveryStore('schedule from outside', (world) => {
     await world.close(skein)
     skein = await world.open(noting(ran))
     await quiet()
-    expect([ran, skein.resident]).toEqual([['soon'], 0])
+    expect([ran, skein.host.threadsAwake]).toEqual([['soon'], 0])
     world.clock.advance(40_000)
     await until('the other', () => (world.clock.advance(0), ran.length === 2))
     expect(ran).toEqual(['soon', 'late'])
@@ -144,8 +144,8 @@ onEveryStore('schedule from outside', (world) => {
     const ran: unknown[] = []
     const skein = await world.open(noting(ran), { maxResident: 0 })
     const thread = await created(skein)
-    await thread.schedule('note', { n: 1 }, 5_000)
-    await until('it to be let go', () => skein.resident === 0)
+    await thread.schedule('note', { n: 1 }, { delayMs: 5_000 })
+    await until('it to be let go', () => skein.host.threadsAwake === 0)
     world.clock.advance(5_000)
     await until('the call', () => (world.clock.advance(0), ran.length === 1))
     expect(ran).toEqual([1])
@@ -154,8 +154,8 @@ onEveryStore('schedule from outside', (world) => {
   it('F6: taken back in time it never happens; later it is too late', async () => {
     const ran: unknown[] = []
     const thread = await created(await world.open(noting(ran)))
-    const one = await thread.schedule('note', { n: 1 }, 1_000)
-    const two = await thread.schedule('note', { n: 2 }, 1_000)
+    const one = await thread.schedule('note', { n: 1 }, { delayMs: 1_000 })
+    const two = await thread.schedule('note', { n: 2 }, { delayMs: 1_000 })
     expect(await thread.unschedule(one)).toBe(true)
     expect(await thread.unschedule(one)).toBe(false)
     expect(await thread.unschedule('nobody')).toBe(false)
@@ -169,7 +169,7 @@ onEveryStore('schedule from outside', (world) => {
   it('F6, F8: while it is paused the call is queued, and made when it is resumed', async () => {
     const ran: unknown[] = []
     const thread = await created(await world.open(noting(ran)))
-    await thread.schedule('note', { n: 1 }, 1_000)
+    await thread.schedule('note', { n: 1 }, { delayMs: 1_000 })
     await thread.pause()
     await pass(world, 5_000)
     expect([ran, await thread.status(), (await thread.schedules()).length]).toEqual([[], 'paused', 0])
@@ -180,27 +180,29 @@ onEveryStore('schedule from outside', (world) => {
   it('F6, F7: a terminated thread makes no more calls, and takes no more schedules', async () => {
     const ran: unknown[] = []
     const thread = await created(await world.open(noting(ran)))
-    await thread.schedule('note', { n: 1 }, 1_000)
-    await thread.terminate('enough')
+    await thread.schedule('note', { n: 1 }, { delayMs: 1_000 })
+    await thread.terminate({ reason: 'enough' })
     expect([await thread.schedules(), (await thread.info()).wakeAt]).toEqual([[], undefined])
     await pass(world, 5_000)
     expect(ran).toEqual([])
-    await expect(thread.schedule('note', { n: 2 }, 1)).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
+    await expect(thread.schedule('note', { n: 2 }, { delayMs: 1 })).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
   })
 
   it('F6: a tool, args or a delay that do not fit are told at once', async () => {
     const tool = defineTool({ name: 'strict', description: 'x', args: z.object({ n: z.number() }), execute: () => 'x' })
     const thread = await created(await world.open(noting([], [tool])))
-    await expect(thread.schedule('nobody', {}, 1)).rejects.toMatchObject({
+    await expect(thread.schedule('nobody', {}, { delayMs: 1 })).rejects.toMatchObject({
       code: 'UNKNOWN_TOOL',
       message: expect.stringContaining('note, strict'),
     })
-    await expect(thread.schedule('strict', { n: 'x' }, 1)).rejects.toMatchObject({ code: 'TOOL_INPUT_INVALID' })
+    await expect(thread.schedule('strict', { n: 'x' }, { delayMs: 1 })).rejects.toMatchObject({
+      code: 'TOOL_INPUT_INVALID',
+    })
     for (const delay of [-1, NaN, Infinity, 1e13])
-      await expect(thread.schedule('note', {}, delay)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+      await expect(thread.schedule('note', {}, { delayMs: delay })).rejects.toMatchObject({ code: 'BAD_OPTION' })
     expect((await thread.info()).seq).toBe(1)
     // Repaired like the args of a model.
-    await thread.schedule('strict', { n: '5' }, 1)
+    await thread.schedule('strict', { n: '5' }, { delayMs: 1 })
     expect(await thread.schedules()).toMatchObject([{ args: { n: 5 } }])
   })
 
@@ -209,8 +211,8 @@ onEveryStore('schedule from outside', (world) => {
     let skein = await world.open(noting(ran, [looseTool('old', () => 'x')]))
     const { id } = await created(skein)
     const before = await skein.threads.get(id)
-    await before.schedule('old', {}, 1_000)
-    await before.schedule('note', { n: 1 }, 2_000)
+    await before.schedule('old', {}, { delayMs: 1_000 })
+    await before.schedule('note', { n: 1 }, { delayMs: 2_000 })
     await world.close(skein)
     const asks = tinyApp({
       script: ({ messages }) => `read ${messages.at(-1)?.text ?? ''}`,
@@ -241,7 +243,7 @@ onEveryStore('schedule from outside', (world) => {
       tools: [slow, note],
     })
     const thread = await created(await world.open(app))
-    await thread.schedule('note', { n: 1 }, 1_000)
+    await thread.schedule('note', { n: 1 }, { delayMs: 1_000 })
     const run = thread.send('go')
     await began.promise
     world.clock.advance(1_000)
@@ -258,7 +260,7 @@ onEveryStore('schedule in a body', (world) => {
     const seen: unknown[] = []
     let left = 3
     const tick = looseTool('tick', async ({ schedule, schedules }) => {
-      const id = left-- > 0 ? schedule('tick', {}, 1_000) : undefined
+      const id = left-- > 0 ? schedule('tick', {}, { delayMs: 1_000 }) : undefined
       seen.push((await schedules()).map((each) => each.id === id))
       return 'tick'
     })
@@ -279,17 +281,21 @@ onEveryStore('schedule in a body', (world) => {
 
   it('F6, T3: what a call schedules counts when the call does, and reads of it are compared', async () => {
     const tools = [
-      looseTool('fail', ({ schedule }) => (schedule('note', { n: 'never' }, 1), Promise.reject(new Error('no'))), {
-        uses: ['note'],
-      }),
-      looseTool('plan', ({ schedule }) => schedule('note', { n: 'planned' }, 1_000), { uses: ['note'] }),
+      looseTool(
+        'fail',
+        ({ schedule }) => (schedule('note', { n: 'never' }, { delayMs: 1 }), Promise.reject(new Error('no'))),
+        {
+          uses: ['note'],
+        },
+      ),
+      looseTool('plan', ({ schedule }) => schedule('note', { n: 'planned' }, { delayMs: 1_000 }), { uses: ['note'] }),
       looseTool('peek', async ({ schedules }) => (await schedules()).length, { sideEffect: false }),
       looseTool(
         'drop',
         async ({ schedules, unschedule }) => Promise.all((await schedules()).map(({ id }) => unschedule(id))),
         { sideEffect: false },
       ),
-      looseTool('sly', ({ schedule }) => schedule('note', {}, 1)),
+      looseTool('sly', ({ schedule }) => schedule('note', {}, { delayMs: 1 })),
       looseTool('note', () => 'noted'),
     ]
     const { app } = tinyApp({

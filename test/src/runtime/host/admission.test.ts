@@ -82,7 +82,7 @@ onEveryStore('admission', (world) => {
     await until('one is limited', () => model.asked.length > 0)
     await quiet()
     const asked = model.asked.length
-    await one.thread.cancel('enough')
+    await one.thread.cancel({ reason: 'enough' })
     expect(await one.run.result()).toMatchObject({ stopReason: 'cancelled' })
     await two.thread.terminate()
     expect(await two.run.result()).toMatchObject({ stopReason: 'terminated' })

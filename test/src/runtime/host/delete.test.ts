@@ -79,7 +79,7 @@ onEveryStore('delete', (world) => {
       code: 'UNKNOWN_THREAD',
       message: expect.stringContaining('deleted'),
     })
-    expect(skein.resident).toBe(0)
+    expect(skein.host.threadsAwake).toBe(0)
   })
 
   it('F8: a client deletes, two at once delete once, and nothing of it is left to wake', async () => {
@@ -87,7 +87,7 @@ onEveryStore('delete', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     await thread.send('go').result()
-    await thread.schedule('note', {}, 1_000)
+    await thread.schedule('note', {}, { delayMs: 1_000 })
     const client = await connectSkein({ backend: world.store.source, clock: world.clock })
     const both = await Promise.allSettled([client.threads.delete('t'), client.threads.delete('t')])
     const outcomes = both.map((each) => (each.status === 'fulfilled' ? 'gone' : String(each.reason.code)))
@@ -96,7 +96,7 @@ onEveryStore('delete', (world) => {
     await client.close()
     world.clock.advance(5_000)
     await quiet()
-    expect([await all(skein), skein.resident, world.clock.pending]).toEqual([[], 0, 0])
+    expect([await all(skein), skein.host.threadsAwake, world.clock.pending]).toEqual([[], 0, 0])
   })
 
   it('F8, P1: a host that ends after the word and before the deed leaves a whole tree, and the next one removes it', async () => {
@@ -168,7 +168,7 @@ onEveryStore('retention', (world) => {
       await thread.settled()
     }
     await (await skein.threads.get('ended')).terminate()
-    await (await skein.threads.get('planned')).schedule('note', {}, 10_000_000)
+    await (await skein.threads.get('planned')).schedule('note', {}, { delayMs: 10_000_000 })
     const pass = async (ms: number): Promise<string[]> => {
       for (let passed = 0; passed < ms; passed += 6_000) {
         world.clock.advance(6_000)

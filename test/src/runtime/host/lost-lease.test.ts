@@ -110,14 +110,14 @@ describe('a host that is cut off', () => {
   const cameTo = async (skein: Skein): Promise<string> => (await skein.threads.get('payer')).run('go').text()
   /** By the beat of the leases: each survey is a request to the server. */
   const gone = (skein: Skein): Promise<void> =>
-    until('the lease is lost', async () => (await ticks(server), skein.resident === 0))
+    until('the lease is lost', async () => (await ticks(server), skein.host.threadsAwake === 0))
 
   it('OR1, OR2: and comes back waits for the body that it began, however long that takes', async () => {
     const one = await begin({})
     proxy.cut()
     await gone(one)
     proxy.mend()
-    await until('the thread is back', async () => (await ticks(server), one.resident === 1))
+    await until('the thread is back', async () => (await ticks(server), one.host.threadsAwake === 1))
     release.resolve('charged')
     expect([await cameTo(one), ran]).toEqual(['it says: charged', ['one']])
   })
@@ -134,7 +134,7 @@ describe('a host that is cut off', () => {
     proxy.cut()
     await gone(one)
     proxy.mend()
-    await until('the thread is back', async () => (await ticks(server), one.resident === 1))
+    await until('the thread is back', async () => (await ticks(server), one.host.threadsAwake === 1))
     const heard: string[] = []
     const thread = await one.threads.get('payer')
     for await (const event of thread.events()) {
@@ -168,7 +168,7 @@ describe('a host that is cut off', () => {
     const two = await open(server.port, { timeoutMs: 30_000, execute: body('two') })
     proxy.cut()
     await gone(one)
-    await until('the other has it', async () => (await ticks(server), two.resident === 1))
+    await until('the other has it', async () => (await ticks(server), two.host.threadsAwake === 1))
     release.resolve('charged')
     await quiet()
     proxy.mend()
@@ -181,7 +181,7 @@ describe('a host that is cut off', () => {
     proxy.cut()
     release.resolve('charged')
     await gone(one)
-    await until('the other has it', async () => (await ticks(server), two.resident === 1))
+    await until('the other has it', async () => (await ticks(server), two.host.threadsAwake === 1))
     // The journal goes on elsewhere: what is still on its way to it will be refused.
     await (await two.threads.get('payer')).send('meanwhile').accepted()
     proxy.mend()
@@ -201,7 +201,7 @@ describe('a partition that moves', () => {
       await (await one.threads.create({ agent: 'payer', id })).send('pay', { id: `${id}-go` }).accepted()
     await until('both run', async () => (await ticks(server), ran.length === 2))
     const two = await open(server.port, charge('two'), { backend: through(server.port, 2) })
-    await until('one has moved', async () => (await ticks(server), two.resident === 1))
+    await until('one has moved', async () => (await ticks(server), two.host.threadsAwake === 1))
     release.resolve('charged')
     for (const id of ids) said.push(await (await two.threads.get(id)).run(`${id}-go`).text())
     expect([said, ran]).toEqual([

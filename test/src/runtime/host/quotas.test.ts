@@ -73,7 +73,7 @@ onEveryStore(
       expect(await run.text()).toBe('done')
       expect(await two.send('go').text()).toBe('done')
       // A scheduled call is never refused.
-      await two.schedule('slow', {}, 1_000)
+      await two.schedule('slow', {}, { delayMs: 1_000 })
       world.clock.advance(1_000)
       await until('its turn', async () => (await two.messages()).some(({ tool }) => tool === 'slow'))
     })

@@ -15,7 +15,7 @@ onEveryStore('passivation', (world) => {
     for (const round of [1, 2, 3]) {
       const answers = await Promise.all(threads.map((thread) => thread.send('go').text()))
       expect(new Set(answers)).toEqual(new Set([`re ${round}`]))
-      await until('the threads to be let go', () => skein.resident <= 2)
+      await until('the threads to be let go', () => skein.host.threadsAwake <= 2)
     }
   })
 
@@ -24,14 +24,14 @@ onEveryStore('passivation', (world) => {
     const { app } = tinyApp({ script: [calls('slow'), 'done'], tools: [looseTool('slow', () => end.promise)] })
     const skein = await world.open(app, { maxResident: 0 })
     const thread = await skein.threads.create({ agent: 'helper' })
-    await until('it to be let go', () => skein.resident === 0)
+    await until('it to be let go', () => skein.host.threadsAwake === 0)
     const run = thread.send('go')
     await run.accepted()
     await quiet()
-    expect(skein.resident).toBe(1)
+    expect(skein.host.threadsAwake).toBe(1)
     end.resolve()
     await run.result()
-    await until('it to be let go again', () => skein.resident === 0)
+    await until('it to be let go again', () => skein.host.threadsAwake === 0)
   })
 
   it('L1: a paused thread whose deadline has just come is not let go with it', async () => {
@@ -79,7 +79,7 @@ onEveryStore('snapshots', (world) => {
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let turn = 0; turn < 20; turn++) {
       await thread.send(`turn ${turn}`, { id: `m${turn}` }).result()
-      await until('it to be let go', () => skein.resident === 0)
+      await until('it to be let go', () => skein.host.threadsAwake === 0)
     }
     expect((await thread.info()).seq).toBeGreaterThan(250)
     await world.close(skein)

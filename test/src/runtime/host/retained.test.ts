@@ -25,7 +25,7 @@ onEveryStore('a host with more threads than it keeps awake', (world) => {
     for (let turn = 1; turn <= 60; turn++) {
       read = { entries: 0, bytes: 0 }
       for (const thread of threads) expect(await thread.send('go').text()).toBe(`re ${2 * turn - 1}`)
-      await until('the others to be let go', () => skein.resident <= 1)
+      await until('the others to be let go', () => skein.host.threadsAwake <= 1)
       costs.push(read)
     }
     const [early, late] = [costs.slice(5, 15), costs.slice(50)]
@@ -48,7 +48,7 @@ onEveryStore('a host with more threads than it keeps awake', (world) => {
     const whole = await wakeWhole(backend, 't')
     const on = await continueFrom(backend, before)
     expect([on?.state, on?.chain, on?.folded]).toEqual([whole.state, whole.chain, whole.folded])
-    await until('it to be let go', () => skein.resident === 0)
+    await until('it to be let go', () => skein.host.threadsAwake === 0)
     await skein.threads.delete('t')
     expect(await continueFrom(backend, whole)).toBeUndefined()
     const again = await skein.threads.create({ agent: 'helper', id: 't' })

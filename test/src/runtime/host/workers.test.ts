@@ -15,7 +15,7 @@ it('T14, B9: cancel ends a turn whose tool loops for ever; the thread and the po
   const thread = await skein.threads.create({ agent: 'worker' })
   const run = thread.send('loops')
   for await (const event of run.fullStream) if (event.type === 'model.replied') break
-  expect(await thread.cancel('enough')).toBe(true)
+  expect(await thread.cancel({ reason: 'enough' })).toBe(true)
   expect(await run.result()).toMatchObject({ stopReason: 'cancelled' })
   expect(await thread.send('hashes').text()).toBe('hashes: done')
   await skein.close()

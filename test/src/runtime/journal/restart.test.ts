@@ -274,7 +274,7 @@ onEveryStore('a parked thread', (world) => {
     await expect(parked.send('are you there?', { id: 'kept' }).result()).rejects.toMatchObject({
       code: 'THREAD_PARKED',
     })
-    await parked.terminate('nobody has its agent')
+    await parked.terminate({ reason: 'nobody has its agent' })
     expect(await parked.info()).toMatchObject({ status: 'terminated', rest: true, reason: 'nobody has its agent' })
     await parked.settled({ tree: true })
     await expect(parked.send('and now?').result()).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })

@@ -305,7 +305,7 @@ onEveryStore('values of a thread', (world) => {
     expect(JSON.stringify(await backend.journal.read('t'))).not.toContain(secret)
     await backend.close()
     await client.close()
-    expect(skein.resident).toBe(1)
+    expect(skein.host.threadsAwake).toBe(1)
   })
 
   it('VQ2: in a store of an older Skein, without a check of its key, a thread is parked with another key and its mail kept; with the right one it goes on', async () => {

@@ -206,7 +206,7 @@ onEveryStore('a budget', (world) => {
     const writer = await skein.threads.get(child?.thread ?? '')
     // Spoken to by others it has nothing to spend.
     expect(await writer.send('hello').result()).toMatchObject({ stopReason: 'budget_spent' })
-    await writer.terminate('by hand')
+    await writer.terminate({ reason: 'by hand' })
     await lead.send('to writer-1 too late').result()
     expect(last(results(await lead.messages()).map((text) => ({ text })) as Message[])).toMatch(/writer-1/)
     expect(await left()).toEqual({ left: { tokens: 90 }, reserved: { tokens: 0 } })

@@ -129,11 +129,11 @@ onEveryStore('edges of calls', (world) => {
     const thread = await begin(skein)
     await pending(skein, 1)
     await quiet()
-    expect(skein.resident).toBe(0)
+    expect(skein.host.threadsAwake).toBe(0)
     await Promise.all([skein.inbox.approve('t/call_1_0'), thread.cancel()])
     await quiet(50)
     expect(results(await thread.messages())).toHaveLength(1)
-    expect(skein.resident).toBe(0)
+    expect(skein.host.threadsAwake).toBe(0)
   })
 
   it('T10: an effect that was running when its turn was cancelled may have happened, and the model is told so', async () => {

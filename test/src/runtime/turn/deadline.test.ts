@@ -81,7 +81,7 @@ onEveryStore('maxWallClockMs', (world) => {
     await closed
     world.clock.advance(20_000)
     const second = await world.open(make())
-    await until('the deadline to be heard of', () => (world.clock.advance(0), second.resident === 1))
+    await until('the deadline to be heard of', () => (world.clock.advance(0), second.host.threadsAwake === 1))
     await until(
       'the end',
       async () => (world.clock.advance(0), (await (await second.threads.get(id)).status()) === 'idle'),
@@ -100,7 +100,7 @@ onEveryStore('maxWallClockMs', (world) => {
     await world.close(first)
     const second = await world.open(app)
     await quiet()
-    expect(second.resident).toBe(0)
+    expect(second.host.threadsAwake).toBe(0)
     const thread = await second.threads.get(id)
     world.clock.advance(10_000)
     await until('the end', async () => (world.clock.advance(0), (await thread.info()).wakeAt === undefined))
@@ -114,7 +114,7 @@ onEveryStore('maxWallClockMs', (world) => {
     await thread.pause()
     const run = thread.send('go')
     await run.accepted()
-    await until('the thread to be let go', () => skein.resident === 0)
+    await until('the thread to be let go', () => skein.host.threadsAwake === 0)
     world.clock.advance(10_000)
     await until('the end', async () => (world.clock.advance(0), (await thread.info()).wakeAt === undefined))
     expect((await run.result()).stopReason).toBe('deadline')

@@ -285,7 +285,7 @@ onEveryStore('retry', (world) => {
     await until('the slow one to fail', () => ran['slow'] === 1)
     expect(ran).toEqual({ fast: 3, never: 1, slow: 1 })
     await quiet()
-    await thread.cancel('enough')
+    await thread.cancel({ reason: 'enough' })
     expect((await run.result()).stopReason).toBe('cancelled')
     expect(ran['slow']).toBe(1)
   })

@@ -101,7 +101,7 @@ onEveryStore('contexts', (world) => {
       '[4,7]',
       '[4,8]',
     ])
-    const updates = await collect(run.contextUpdates)
+    const updates = await collect(run.contextStream)
     expect(updates.slice(0, 4)).toEqual([
       { of: 'plain', value: { calls: 1 } },
       { of: 'shared', value: { all: 1 } },
@@ -132,7 +132,7 @@ onEveryStore('contexts', (world) => {
     const [bare, wrong] = results(await thread.messages())
     expect(bare).toMatch(/contextSchema/)
     expect(wrong).toMatch(/calls/)
-    expect(await collect(run.contextUpdates)).toEqual([])
+    expect(await collect(run.contextStream)).toEqual([])
   })
 })
 

@@ -153,7 +153,7 @@ onEveryStore('consumers of a run', (world) => {
     const second = await world.open(app)
     const again = await second.threads.get(thread.id)
     expect(durable(await collect(again.run('mine').fullStream))).toEqual(whole)
-    expect(await again.run('mine').response()).toMatchObject({ stopReason: 'completed', steps: 2 })
+    expect(await again.run('mine').result()).toMatchObject({ stopReason: 'completed', steps: 2 })
   })
 
   it('a run that nobody looks at runs all the same', async () => {
