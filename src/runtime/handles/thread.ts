@@ -35,7 +35,7 @@ import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createRun } from '../watch/run.js'
 import { messagesOf } from '../watch/projection.js'
 import { createThreadView } from '../watch/view.js'
-import type { ThreadView, ViewOptions } from '../watch/view.js'
+import type { ThreadView, ThreadViewOptions } from '../watch/view.js'
 import type { Run, RunLocation } from '../watch/run.js'
 import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
@@ -119,7 +119,7 @@ export interface Thread extends ThreadSchedules {
   current(): Promise<Run | undefined>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** A live view of its messages, calls, children and turns; with `tree`, of all threads below it too. */
-  view(options?: ViewOptions): ThreadView
+  view(options?: ThreadViewOptions): ThreadView
   /** Its children as it knows them, and those in line with their places. */
   children(): Promise<readonly ChildEntry[]>
   /** It and all threads below it. */

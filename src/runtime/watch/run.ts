@@ -18,7 +18,7 @@ import { TurnView } from './turn-view.js'
 import type { Changes, ContextUpdate, RunCall, RunResult } from './projection.js'
 import { wakeTo } from '../journal/wake.js'
 import { runChanges } from './view.js'
-import type { ThreadChange, ViewOptions } from './view.js'
+import type { RunScope, ThreadChange, ViewOptions } from './view.js'
 import { removed, watch } from './watch.js'
 
 export interface Run {
@@ -162,26 +162,25 @@ async function* treeEvents(
   }
 }
 
-async function* runView(
+function runView(
   services: RunServices,
   find: () => Promise<RunLocation>,
   options: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
-  const location = await find()
+  return runChanges(services, async () => scopeOf(await find()), options)
+}
+
+function scopeOf(location: RunLocation): RunScope {
   const { run, thread } = location
   let active = false
-  yield* runChanges(
-    services,
-    {
-      ...location,
-      belongs(event) {
-        if (event.thread === thread && event.type === 'turn.started' && event.run === run) active = true
-        return event.thread === thread ? belongs(event, run, active) : active
-      },
-      ends: (event) => event.thread === thread && ends(event, run),
+  return {
+    ...location,
+    belongs(event) {
+      if (event.thread === thread && event.type === 'turn.started' && event.run === run) active = true
+      return event.thread === thread ? belongs(event, run, active) : active
     },
-    options,
-  )
+    ends: (event) => event.thread === thread && ends(event, run),
+  }
 }
 
 function ends(event: SkeinEvent, run: string): boolean {

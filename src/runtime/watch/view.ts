@@ -25,6 +25,16 @@ export interface ViewOptions {
   readonly signal?: AbortSignal
 }
 
+export interface ThreadViewOptions extends ViewOptions {
+  /**
+   * Begins after the event with this cursor; `start`: with the first record. Without it a view begins with how things
+   * stand now.
+   */
+  readonly from?: string
+  /** `now`: ends after what is durable now. */
+  readonly until?: 'now'
+}
+
 /** One step of a view: what happened, what it changed, and the thread afterwards. */
 export interface ThreadChange extends Changes {
   /** The thread that changed: the one that is viewed or, with `tree`, one below it. */
@@ -33,7 +43,7 @@ export interface ThreadChange extends Changes {
   readonly path: readonly string[]
   /**
    * What happened; words of models and tools too, which change nothing. Absent of the first change of a thread's
-   * view, which says how things stand when it begins.
+   * view without `from`, which says how things stand when it begins.
    */
   readonly event?: DurableEvent | DeltaEvent
   /** The thread that changed, as it is now. */
@@ -72,11 +82,11 @@ interface ThreadLocation {
 export function createThreadView(
   { backend, closed }: ViewServices,
   location: ThreadLocation,
-  { tree = false, signal }: ViewOptions = {},
+  { signal, ...options }: ThreadViewOptions = {},
 ): ThreadView {
   const until = signal ? AbortSignal.any([signal, closed]) : closed
   return {
-    [Symbol.asyncIterator]: () => threadChanges(backend, location, { tree, signal: until }),
+    [Symbol.asyncIterator]: () => threadChanges(backend, location, { ...options, signal: until }),
     async now() {
       const threads = new Projectors(backend, location.thread)
       await readUpToNow(threads, { ...location, closed })
@@ -88,15 +98,18 @@ export function createThreadView(
 async function* threadChanges(
   backend: Backend,
   { root, thread }: ThreadLocation,
-  { tree, signal }: { readonly tree: boolean; readonly signal: AbortSignal },
+  { tree = false, from, until, signal }: ThreadViewOptions & { readonly signal: AbortSignal },
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const following = { root, signal, ...defined({ thread: tree ? undefined : thread }) }
-  const from = await readUpToNow(threads, following)
-  if (signal.aborted) return
-  const { value } = threads.top
-  yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
-  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from }) })) {
+  let cursor = from === 'start' ? undefined : from
+  if (from === undefined) {
+    cursor = await readUpToNow(threads, following)
+    if (signal.aborted) return
+    const { value } = threads.top
+    yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
+  }
+  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from: cursor, until }) })) {
     const change = await threads.take(followed)
     if (change) yield change
   }
@@ -123,21 +136,32 @@ export interface RunScope extends ThreadLocation {
 
 /** The changes of a run, from its first record to its result. */
 export async function* runChanges(
-  { backend, closed }: ViewServices,
-  { root, thread, after, belongs, ends }: RunScope,
+  { backend, closed, root }: ViewServices & { readonly root: string },
+  find: () => Promise<RunScope>,
   { tree = false, signal }: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
-  const threads = new Projectors(backend, thread)
-  await threads.load(thread, after)
-  const [entry] = tree ? await backend.journal.read(thread, { after, limit: 1 }) : []
-  // The whole entry of the first record is read: records of it that were taken already change nothing.
-  const from = tree ? entry && `${entry.position - 1}.0` : `0.${after}`
-  const following = { root, closed, ...defined({ thread: tree ? undefined : thread, from, signal }) }
+  // A tree is followed before the run is found, so that no word of its beginning is missed.
+  const known = tree ? undefined : await find()
+  let opened: { readonly scope: RunScope; readonly threads: Projectors } | undefined
+  const start = async (): Promise<string | undefined> => {
+    const scope = known ?? (await find())
+    const threads = new Projectors(backend, scope.thread)
+    await threads.load(scope.thread, scope.after)
+    opened = { scope, threads }
+    if (!tree) return `0.${scope.after}`
+    const [entry] = await backend.journal.read(scope.thread, { after: scope.after, limit: 1 })
+    // The whole entry of the first record is read: records of it that were taken already change nothing.
+    return entry && `${entry.position - 1}.0`
+  }
+  const following = { root, closed, start, ...defined({ thread: known?.thread, signal }) }
   for await (const followed of followWithRecords(backend, following)) {
-    const change = await threads.take(followed)
+    if (!opened) continue
+    const { scope, threads } = opened
     const { event } = followed
-    const ended = ends(event)
-    if (change && (belongs(event) || ended)) yield ended ? { ...change, result: change.result ?? neverBegun } : change
+    const change = await threads.take(followed)
+    const belongs = scope.belongs(event)
+    const ended = scope.ends(event)
+    if (change && (belongs || ended)) yield ended ? { ...change, result: change.result ?? neverBegun } : change
     if (ended) return
   }
 }
