@@ -32,6 +32,8 @@ export interface CliOutput {
   note(text: string, data?: object): void
   /** The same, as the object that a program would want. */
   complain(text: string, value: object): void
+  /** A person has ended the line on the terminal. */
+  lineTyped(): void
   /** Lines at the bottom of a terminal, in the place of the last ones; nothing elsewhere. */
   show(lines: readonly string[]): void
   paint(colour: Colour, text: string): string
@@ -62,6 +64,7 @@ export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean)
     json: (value) => write(stdout, `${JSON.stringify(value)}\n`),
     note: (text, data) => line(text, { note: text, ...data }),
     complain: line,
+    lineTyped: bottom.lineTyped,
     show: (lines) => mode === 'live' && stdout.write(bottom.replace(lines)),
     paint: (colour, text) => (coloured ? brush.paint(colours[colour], text) : text),
     fit: (text) => brush.fit(text, (stdout.columns || 80) - 1),
@@ -129,6 +132,9 @@ function createBottom(
   }
   return {
     clear,
+    lineTyped: () => {
+      lineOpen = false
+    },
     restore(written: string): string {
       if (written !== '') lineOpen = !written.endsWith('\n')
       return lineOpen ? '' : draw()

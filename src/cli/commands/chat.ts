@@ -60,6 +60,7 @@ async function talk(context: CommandContext, { client, thread, lines }: Conversa
   for (;;) {
     if (out.mode === 'live') out.print(out.paint('bold', '> '))
     const line = await lines.next()
+    if (shell.interactive()) out.lineTyped()
     if (line === undefined || line.trim() === '/exit') return
     if (line.trim() === '') continue
     const watched: WatchedTurn = {

@@ -53,17 +53,17 @@ export function createAsk(means: Means): Ask {
     for (const item of pending) {
       // The turn may not have taken it yet.
       if (decided.has(item.id) || left.has(item.id)) continue
-      const answer =
-        item.why === 'approval'
-          ? await askApproval(means, item)
-          : item.why === 'person'
-            ? await askAnswer(means, item)
-            : 'later'
+      const answer = await askFor(means, item)
       if (answer === 'later') left.add(item.id)
       else decided.add(item.id)
     }
     return pending.some(({ id }) => decided.has(id))
   }
+}
+
+function askFor(means: Means, item: WaitingItem): Decision | Promise<Decision> {
+  if (item.why === 'approval') return askApproval(means, item)
+  return item.why === 'person' ? askAnswer(means, item) : 'later'
 }
 
 type Decision = 'decided' | 'later'

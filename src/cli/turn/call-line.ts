@@ -1,6 +1,6 @@
 /** What happens to a call, and who speaks, in the words that every view of a turn uses. */
 import type { Message } from '../../index.js'
-import type { CallNews, ShownHoldReason } from './calls.js'
+import type { CallChange, ShownHoldReason } from './calls.js'
 import { duration, failureLine, oneLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
 import { label } from '../visible.js'
@@ -17,25 +17,25 @@ export function waitsFor(why: ShownHoldReason, missing: readonly string[] = []):
 }
 
 /** Undefined where there is nothing to say. `more` goes behind the name of a call that is answered. */
-export function callLine(paint: CliOutput['paint'], news: CallNews, more: string): string | undefined {
-  const { state, call } = news
+export function callLine(paint: CliOutput['paint'], change: CallChange, more: string): string | undefined {
+  const { state, call } = change
   const tool = label(call.tool)
-  const by = 'by' in news && news.by !== undefined ? ` by ${oneLine(news.by, 100)}` : ''
+  const by = 'by' in change && change.by !== undefined ? ` by ${oneLine(change.by, 100)}` : ''
   switch (state) {
     case 'asked':
       return `→ ${tool} ${paint('dim', preview(call.args, 200))}`
     case 'held':
-      return `${paint('yellow', '‖')} ${tool} ${paint('yellow', waitsFor(news.why, news.missing))}${said(news.prompt)}`
+      return `${paint('yellow', '‖')} ${tool} ${paint('yellow', waitsFor(change.why, change.missing))}${said(change.prompt)}`
     case 'freed':
-      return `→ ${tool} ${news.how}${by}${news.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
+      return `→ ${tool} ${change.how}${by}${change.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
     case 'denied':
-      return `${paint('red', '✗')} ${tool} ${paint('red', `denied${by}${said(news.comment)}`)}`
+      return `${paint('red', '✗')} ${tool} ${paint('red', `denied${by}${said(change.comment)}`)}`
     case 'again':
       return `${paint('yellow', '↻')} ${tool} runs again: what it read has changed`
     case 'returned':
       return undefined
     case 'answered': {
-      const { outcome } = news
+      const { outcome } = change
       if (outcome.ok) return `${paint('green', '✓')} ${tool} ${more}`.trimEnd()
       return (
         `${paint('red', '✗')} ${tool} ` +
@@ -46,7 +46,7 @@ export function callLine(paint: CliOutput['paint'], news: CallNews, more: string
 }
 
 /** How long a call that is answered took, or why no time. */
-export function durationOf({ tookMs, cached }: Extract<CallNews, { state: 'answered' }>): string {
+export function durationOf({ tookMs, cached }: Extract<CallChange, { state: 'answered' }>): string {
   if (cached) return 'cached'
   return tookMs === undefined ? '' : duration(tookMs)
 }

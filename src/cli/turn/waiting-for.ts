@@ -8,6 +8,7 @@ import { defined } from '../../core/defined.js'
 import type { InboxItem, SkeinClient, SkeinEvent, ThreadInfo, ThreadWait } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { clockTime, oneLine, preview } from '../format.js'
+import { groupBy } from '../group-by.js'
 import { commandLine } from '../store.js'
 import type { StoreLocation } from '../store.js'
 import type { TurnSummary } from './summary.js'
@@ -98,20 +99,11 @@ interface Way {
 /** Of more than so many equal waits the rest is counted. */
 const mostAlike = 3
 
-/** Waits for the same thing, together, in the order of the first of each. */
-function alike(pending: readonly WaitingItem[]): readonly (readonly WaitingItem[])[] {
-  const groups = new Map<string, WaitingItem[]>()
-  for (const item of pending) {
-    // Values for a child that has not begun are its own.
-    const key =
-      item.request !== undefined
-        ? item.id
-        : item.why === 'variables'
-          ? `variables ${(item.missing ?? []).join()}`
-          : `${item.why} ${item.tool}`
-    groups.set(key, [...(groups.get(key) ?? []), item])
-  }
-  return [...groups.values()]
+/** What makes two waits equal: the same variables, or the same tool. */
+function alikeKey({ id, why, tool, missing = [], request }: WaitingItem): string {
+  // Values for a child that has not begun are its own.
+  if (request !== undefined) return id
+  return why === 'variables' ? `variables ${missing.join()}` : `${why} ${tool}`
 }
 
 /** A value that many wait for is given once, to the thread above them all: it flows down. */
@@ -149,7 +141,7 @@ export function nextSteps(
   { store, goOn }: Way,
 ): readonly string[] {
   if (!standstill) return []
-  const people = alike(pending).flatMap((items) => stepsFor(items, { store, thread }))
+  const people = [...groupBy(pending, alikeKey).values()].flatMap((items) => stepsFor(items, { store, thread }))
   const asked = [
     ...people,
     ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${commandLine(store, 'skein', 'resume', child)}`]),

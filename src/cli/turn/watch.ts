@@ -8,7 +8,7 @@ import { createStandstills } from './standstill.js'
 import type { CommandContext } from '../run-command.js'
 import { createSummary, exitOfSummary } from './summary.js'
 import type { StandstillEntry, TurnSummary } from './summary.js'
-import { turnEvents } from './events.js'
+import { turnChanges } from './changes.js'
 import { createView } from './view.js'
 import type { View } from './view.js'
 
@@ -41,32 +41,32 @@ export async function watchHere(
     thread: watched.thread.id,
     ...defined({ echoed: echoed ? watched.run.id : undefined }),
   })
-  const tally = await watchTurn(watched, view)
-  // A program has it in the tally.
-  const seen = { code: exitOfSummary(tally), run: tally.run }
-  if (!tally.standstill || out.mode === 'json') return seen
+  const summary = await watchTurn(watched, view)
+  const watchedTurn = { code: exitOfSummary(summary), run: summary.run }
+  // A program has what is waited for in the summary.
+  if (!summary.standstill || out.mode === 'json') return watchedTurn
   const command = goOn?.()
   if (!goOn || command !== undefined)
-    for (const line of nextSteps(tally, { store, ...defined({ goOn: command }) })) out.note(line)
-  return seen
+    for (const line of nextSteps(summary, { store, ...defined({ goOn: command }) })) out.note(line)
+  return watchedTurn
 }
 
 async function watchTurn(
   { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn' | 'echoed'>,
   view: View,
 ): Promise<TurnSummary> {
-  const tally = createSummary(thread.id, run.id)
-  const halts = createStandstills(client, thread)
-  let halt: StandstillEntry | undefined
-  for await (const { event, belongs } of turnEvents(client, thread, { run, alone })) {
+  const summary = createSummary(thread.id, run.id)
+  const standstills = createStandstills(client, thread)
+  let standstill: StandstillEntry | undefined
+  for await (const { change, belongs } of turnChanges(thread, { run, alone })) {
     if (belongs) {
-      tally.take(event)
-      view.take(event)
+      summary.take(change)
+      view.take(change)
     }
-    halt = await halts.after(event)
-    if (halt && !(await ask?.(halt))) break
+    standstill = await standstills.after(change)
+    if (standstill && !(await ask?.(standstill))) break
   }
-  const sum = tally.sum(halt)
+  const sum = summary.sum(standstill)
   view.end(sum)
   return sum
 }
