@@ -46,7 +46,8 @@ export type {
   SendOptions,
   ToolContexts,
 } from './runtime/handles/sent-message.js'
-export type { EventOptions, GrantOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
+export type { EventOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
+export type { GrantOptions } from './runtime/handles/grant.js'
 export type { KeyOptions } from './runtime/secrets/key-source.js'
 export type { ReasonOption, TreeOption, WaitOptions } from './runtime/handles/options.js'
 export type { ThreadFilter, ThreadInfo, ThreadStatus } from './runtime/handles/thread-info.js'

@@ -36,7 +36,7 @@ const script = scriptedModel(async function* ({ messages }) {
       { tool: 'price', args: { fruit: 'figs', kg: 1 } },
       { tool: 'delivery', args: { city: 'Lisbon' } },
     ]
-    return { text: 'Let me look that up.', calls }
+    return { text: 'Let me look that up.\n', calls }
   }
   const { euros } = JSON.parse(results[0] ?? '{}')
   for (const word of `3 kg of apples are ${euros} euros and arrive on Thursday; there are no figs.`.split(/(?<= )/)) {

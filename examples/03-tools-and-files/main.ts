@@ -30,9 +30,9 @@ for await (const event of run.fullStream) {
     }
     case 'call.settled':
       // Calls are settled in call order; what they gave and changed counts from then on.
-      console.log(
-        `    ${event.index} ${event.verdict === 'stale' ? 'saw what a call before it has changed since: it runs again' : 'counts'}`,
-      )
+      if (event.verdict === 'stale')
+        console.log(`    ${event.index} saw what a call before it has changed since: it runs again`)
+      else console.log(`    ${event.index} counts`)
       break
     default:
   }

@@ -9,32 +9,15 @@ import { defineAgent, defineModel, definePrompt, defineTool } from 'skein'
 import { scriptedModel } from 'skein/testing'
 import { z } from 'zod'
 
-const lengths: Readonly<Record<string, number>> = {
-  Amur: 2824,
-  Congo: 4700,
-  Danube: 2850,
-  Douro: 897,
-  Ebro: 930,
-  Elbe: 1094,
-  Ganges: 2525,
-  Indus: 3180,
-  Jordan: 251,
-  Lena: 4294,
-  Loire: 1012,
-  Mekong: 4350,
-  Niger: 4180,
-  Nile: 6650,
-  Ob: 3650,
-  Oder: 866,
-  Po: 652,
-  Rhine: 1233,
-  Rhone: 813,
-  Seine: 777,
-  Tagus: 1007,
-  Thames: 346,
-  Tiber: 405,
-  Volga: 3530,
-}
+/** Rivers and their lengths in km. */
+const table = `
+  Amur 2824, Congo 4700, Danube 2850, Douro 897, Ebro 930, Elbe 1094, Ganges 2525, Indus 3180, Jordan 251,
+  Lena 4294, Loire 1012, Mekong 4350, Niger 4180, Nile 6650, Ob 3650, Oder 866, Po 652, Rhine 1233, Rhone 813,
+  Seine 777, Tagus 1007, Thames 346, Tiber 405, Volga 3530
+`
+const lengths: Readonly<Record<string, string>> = Object.fromEntries(
+  table.split(',').map((river) => river.trim().split(' ')),
+)
 const args = z.object({ river: z.string() })
 const booked = (ledger: string, river: string): boolean =>
   existsSync(ledger) && readFileSync(ledger, 'utf8').split('\n').includes(river)

@@ -8,7 +8,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSkein, local } from 'skein'
-import type { SkeinEvent } from 'skein'
+import type { ChildView, ThreadProjection } from 'skein'
 
 const [folder = '.swarm'] = process.argv.slice(2)
 const ledger = join(folder, 'ledger.txt')
@@ -20,57 +20,49 @@ const skein = await createSkein({
   limits: { maxParallelChildren: 8 },
 })
 const thread = await skein.threads.create({ agent: 'lead', id: 'swarm' }) // a second time: gets it
-const run = thread.send('Survey the rivers.', { id: 'order' }) // a second time: nothing
 
-/**
- * What each child does, by thread. One that waits in line has none yet, but the call that asks for it says which it
- * will be.
- */
-const children = new Map<string, { readonly name: string; does: string }>()
-const count = (does: string): number => [...children.values()].filter((child) => child.does === does).length
-let over = false
+type Threads = ReadonlyMap<string, ThreadProjection>
+const childrenIn = (threads: Threads): readonly ChildView[] => threads.get('swarm')?.children ?? []
+const count = (threads: Threads, status: ChildView['status']): number =>
+  childrenIn(threads).filter((child) => child.status === status).length
 
-/** Gives the news for someone who reads lines. */
-function take(event: SkeinEvent): string | undefined {
-  over ||= event.type === 'turn.ended' && event.thread === 'swarm'
-  if (event.type === 'model.replied')
-    for (const { child } of event.calls)
-      if (child) children.set(child.thread, { name: child.reference, does: 'in line' })
-  const child = children.get(event.type === 'child.reported' ? event.child : event.thread)
-  if (!child) return undefined
-  const before = child.does
-  if (event.type === 'turn.started' || event.type === 'tool.result') child.does = 'thinks'
-  if (event.type === 'model.replied') child.does = event.calls.map(({ tool }) => `calls ${tool}`).join() || 'reports'
-  if (event.type === 'child.reported') child.does = 'done'
-  if (child.does === before) return undefined
-  return before === 'in line'
-    ? `${child.name} begins, ${count('in line')} in line`
-    : child.does === 'done'
-      ? `${child.name} is done`
-      : undefined
+/** What happened, for someone who reads lines. */
+function tell(children: readonly ChildView[], threads: Threads): void {
+  for (const { reference, status } of children) {
+    if (status === 'working') console.log(`${reference} begins, ${count(threads, 'in line')} in line`)
+    if (status === 'done') console.log(`${reference} is done`)
+  }
 }
 
+/** The whole picture, for a terminal: a line for each child that works, with what it does now. */
 let drawn = 0
-function show(news: string | undefined): void {
-  if (!process.stdout.isTTY) return news === undefined ? undefined : console.log(news)
-  const rows = [...children.values()]
-    .filter(({ does }) => does !== 'in line' && does !== 'done')
-    .map(({ name, does }) => `  ◐ ${name} ${does}`)
-  process.stdout.write(
-    `${drawn > 0 ? `\u001B[${drawn}F\u001B[J` : ''}${[`swarm: ${count('done')} done, ${count('in line')} in line`, ...rows].join('\n')}\n`,
-  )
-  drawn = rows.length + 1
+function draw(threads: Threads): void {
+  const does = (id: string): string => {
+    const call = threads.get(id)?.calls.find(({ outcome }) => !outcome)
+    return call ? `calls ${call.tool}` : 'thinks'
+  }
+  const working = childrenIn(threads).filter(({ status }) => status === 'working')
+  const lines = [
+    `swarm: ${count(threads, 'done')} done, ${count(threads, 'in line')} in line`,
+    ...working.map((child) => `  ◐ ${child.reference} ${does(child.thread)}`),
+  ]
+  const erase = drawn > 0 ? `\u001B[${drawn}F\u001B[J` : ''
+  process.stdout.write(`${erase}${lines.join('\n')}\n`)
+  drawn = lines.length
 }
 
-await run.accepted()
-let cursor = ''
-for await (const event of skein.events({ root: 'swarm', until: 'now' })) {
-  take(event)
-  if ('cursor' in event) ({ cursor } = event)
+for await (const change of thread.view({ tree: true })) {
+  const { event, children, threads } = change
+  if (!event) {
+    const done = count(threads, 'done')
+    console.log(`process ${process.pid}: ${done} are done; end me with Ctrl-C or kill -9 and run me again`)
+    thread.send('Survey the rivers.', { id: 'order' }) // a second time: nothing
+  } else if (process.stdout.isTTY) draw(threads)
+  else if (change.thread === 'swarm') tell(children, threads)
+  if (threads.get('swarm')?.result) break
 }
-console.log(`process ${process.pid}: ${count('done')} are done; end me with Ctrl-C or kill -9 and run me again`)
-if (!over) for await (const event of skein.events({ root: 'swarm', from: cursor })) if ((show(take(event)), over)) break
-console.log(`\n${await run.text()}\n\n${await thread.files.readFile('/report.md', 'utf8')}`)
+
+console.log(`\n${await thread.run('order').text()}\n\n${await thread.files.readFile('/report.md', 'utf8')}`)
 const surveys = readFileSync(ledger, 'utf8').trim().split('\n')
 console.log(`${surveys.length} surveys were booked, ${surveys.length - new Set(surveys).size} of them twice`)
 await skein.close()

@@ -6,30 +6,8 @@ import { scriptedModel } from 'skein/testing'
 import { z } from 'zod'
 
 const rivers = [
-  'Amur',
-  'Congo',
-  'Danube',
-  'Douro',
-  'Ebro',
-  'Elbe',
-  'Ganges',
-  'Indus',
-  'Jordan',
-  'Lena',
-  'Loire',
-  'Mekong',
-  'Niger',
-  'Nile',
-  'Ob',
-  'Oder',
-  'Po',
-  'Rhine',
-  'Rhone',
-  'Seine',
-  'Tagus',
-  'Thames',
-  'Tiber',
-  'Volga',
+  ...'Amur Congo Danube Douro Ebro Elbe Ganges Indus Jordan Lena Loire Mekong Niger'.split(' '),
+  ...'Nile Ob Oder Po Rhine Rhone Seine Tagus Thames Tiber Volga'.split(' '),
 ]
 const args = z.object({ river: z.string() })
 

@@ -12,10 +12,9 @@ const thread = await skein.threads.create({ agent: 'desk', id: 'customer-1' })
 /** What happens in this turn, and who has the thread. */
 async function show(run: Run): Promise<void> {
   for await (const { role, text, calls = [], tool } of run.messagesStream) {
-    const who = role === 'tool' ? `  ${tool}` : role === 'user' ? 'customer' : 'agent'
-    console.log(
-      `${who}: ${[text, ...calls.map((call) => `→ ${call.tool} ${JSON.stringify(call.args)}`)].filter((part) => part !== '').join(' ')}`,
-    )
+    const who = { tool: `  ${tool}`, user: 'customer', assistant: 'agent', system: 'system' }[role]
+    const asked = calls.map((call) => `→ ${call.tool} ${JSON.stringify(call.args)}`)
+    console.log(`${who}: ${[text, ...asked].filter((part) => part !== '').join(' ')}`)
   }
   console.log(`(the thread is with ${(await thread.info()).agent})\n`)
 }

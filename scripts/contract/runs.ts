@@ -12,10 +12,10 @@ export const runs: Section = {
       'A1: the call waits, durably, with all that someone needs to decide; approved, it runs',
     ),
     proved(
-      '`response()` has the stop reason',
+      '`result()` has the stop reason',
       'R1: run(id) reopens a run, in the same process and after a restart, also by a message that steered it',
     ),
-    open('`response()` has usage and cost', 'tested of `result()` only'),
+    proved('`result()` has usage and cost', 'F1, R1: a message, two calls and an answer'),
     proved(
       'There are streams of text, reasoning, tools, calls, messages and all events',
       'R1: all of them see the whole run, at once and after the end, and tools run once',

@@ -171,7 +171,7 @@ export const threads: Section = {
       'F6: lists its entries in order of their keys, with its own changes, by their beginning',
     ),
     proved(
-      '`schedule(name, args, delayMs)` makes a call at its time',
+      '`schedule(name, args, { delayMs })` makes a call at its time',
       'F6: the call is made at its time, once, wakes an idle thread, and the model reads it',
     ),
     proved(

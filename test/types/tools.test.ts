@@ -22,14 +22,22 @@ const search = defineTool({
   name: 'search',
   description: 'Searches',
   args,
-  cache: { keyFn: (given) => (expectTypeOf(given).toEqualTypeOf<Parsed>(), given.query) },
+  cache: {
+    keyFn: (given) => {
+      expectTypeOf(given).toEqualTypeOf<Parsed>()
+      return given.query
+    },
+  },
   needsApproval: (given) => given.limit > 100,
   execute: async (state, given) => {
     expectTypeOf(given).toEqualTypeOf<Parsed>()
     expectTypeOf(state).toEqualTypeOf<ToolState<never, never>>()
     return { hits: [given.query], thread: state.threadId }
   },
-  toModelOutput: (output) => (expectTypeOf(output).toEqualTypeOf<{ hits: string[]; thread: string }>(), ''),
+  toModelOutput: (output) => {
+    expectTypeOf(output).toEqualTypeOf<{ hits: string[]; thread: string }>()
+    return ''
+  },
 })
 
 const count = defineTool({
@@ -201,8 +209,10 @@ describe('tools together', () => {
       limit?: number | undefined
       when?: string | undefined
     }>()
-    const told = (call: Called): string =>
-      call.tool === 'count' ? call.args.to.toFixed() : call.tool === 'search' ? call.args.query : call.args.question
+    const told = (call: Called): string => {
+      if (call.tool === 'count') return call.args.to.toFixed()
+      return call.tool === 'search' ? call.args.query : call.args.question
+    }
     expect(told({ tool: 'count', args: { to: 5 } })).toBe('5')
     expectTypeOf<{ tool: 'count'; args: { query: 'x' } }>().not.toExtend<Called>()
     expectTypeOf<{ tool: 'other'; args: { to: 5 } }>().not.toExtend<Called>()

@@ -35,10 +35,12 @@ import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
 import { givenContext } from './sent-message.js'
 import type { ToolContexts } from './sent-message.js'
-import { createThread, missing, untilClosed } from './thread.js'
+import { threadMissing, untilClosed } from './services.js'
+import type { ThreadServices } from './services.js'
+import { createThread } from './thread.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
-import type { EventOptions, Thread, ThreadServices } from './thread.js'
+import type { EventOptions, Thread } from './thread.js'
 
 export interface CreateThread {
   /** An agent of the app, or its name. */
@@ -152,15 +154,16 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   return createClient({ backend, clock, random, secrets })
 }
 
-export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient {
+export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient {
   const closed = new AbortController()
   setMaxListeners(0, closed.signal) // one for every watcher
-  const means: ThreadServices = { ...given, closed: closed.signal }
-  const { backend, random } = means
-  const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
+  const services: ThreadServices = { ...parts, closed: closed.signal }
+  const { backend, random } = services
+  const get = async (id: string): Promise<Thread> =>
+    createThread(services, (await backend.heads.get(id)) ?? threadMissing(id))
   const close = once(async () => {
     closed.abort()
-    means.secrets.close()
+    services.secrets.close()
     await backend.close()
   })
   return {
@@ -176,21 +179,21 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
           context,
           signal,
         } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files, env, ...defined({ budget, context, signal }) })
+        await createOnce(services, { id, agent, tags, files, env, ...defined({ budget, context, signal }) })
         return get(id)
       },
       get,
-      delete: (root, options) => deleteTree(means, root, options),
+      delete: (root, options) => deleteTree(services, root, options),
       async list(filter = {}) {
         const { heads, next } = await backend.heads.list(toHeadFilter(filter))
         return { threads: heads.map(toThreadInfo), ...defined({ next }) }
       },
     },
-    inbox: createInbox(means),
-    variables: createVariables(means),
-    deadLetters: createDeadLetters(means),
+    inbox: createInbox(services),
+    variables: createVariables(services),
+    deadLetters: createDeadLetters(services),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
-    modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, random }),
+    modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {
       if (!backend.backup)
         throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
@@ -203,13 +206,13 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
   }
 }
 
-/** Closing twice is closing once: the second waits for the first. */
+/** Closing twice is closing once: the second call waits for the first. */
 export function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined
   return () => (closing ??= close())
 }
 
-/** Of ids of children (child-call.ts). */
+/** Ids of children begin with it (resolve/child-calls.ts). */
 const childPrefix = 'c_'
 
 type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
@@ -221,7 +224,7 @@ async function createOnce(
   { id, agent, tags, files, env: values, budget, context, signal }: Creating,
 ): Promise<void> {
   const existing = await backend.heads.get(id)
-  // Whoever knows a thread knows the ids of its children to come. Those that were made before this rule stay.
+  // Ids of future children can be computed from their parent's: nobody may occupy one. Threads from before stay.
   if (!existing && id.startsWith(childPrefix))
     throw new SkeinError(
       'RESERVED_NAME',
@@ -241,14 +244,13 @@ async function createOnce(
           agent,
           tags: [...tags],
           path: [id],
-          ...defined({ changes, env }),
-          ...(budget && { budget: toAmounts(budget) }),
+          ...defined({ changes, env, budget: budget && toAmounts(budget) }),
           ...givenContext(context),
         },
       })
     }
   } catch (thrown) {
-    // Someone else created it at the same time: that is what was asked for.
+    // Another caller created it at the same time.
     if (!SkeinError.is(thrown, 'COMMAND_REFUSED')) throw thrown
   }
   const head = existing ?? (await backend.heads.get(id))
@@ -256,7 +258,7 @@ async function createOnce(
     throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
 }
 
-/** Who it was created with: the one who has it now may have taken over. */
+/** The agent that it was created with; after a handoff another one has it. */
 async function firstAgent(backend: Backend, id: string): Promise<string | undefined> {
   const [entry] = await backend.journal.read(id, { limit: 1 })
   const [created] = entry ? decode(id, entry) : []

@@ -1,15 +1,17 @@
 /**
- * Dead letters: children that failed for good, with what they were asked. Each is kept by its parent, so the list is
- * as durable as threads are and the same in every process.
+ * Dead letters: children that failed for good, with the message that they failed on. Each is part of its parent's
+ * state, so the list is as durable as threads are and the same in every process.
  *
- * - A letter is there until someone has it tried again or drops it; both are commands to the parent.
+ * - A letter stays until it is requeued or dropped; both are commands to the parent.
  */
+import type { ThreadState } from '../../../actors/thread/state.js'
 import type { StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { sendCommand } from './send-command.js'
-import type { ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
+import { eachHead } from '../journal/heads.js'
 import { wake } from '../journal/wake.js'
 
 export interface DeadLetter {
@@ -36,29 +38,23 @@ export interface DeadLetters {
 }
 
 export function createDeadLetters({ backend, clock, random }: ThreadServices): DeadLetters {
-  const say = async (id: string, kind: 'requeue' | 'drop'): Promise<void> => {
+  const send = async (id: string, kind: 'requeue' | 'drop'): Promise<void> => {
     const { thread, reference } = parseId(id)
     await sendCommand(backend, clock, { thread, id: random.id(), command: { kind, reference } })
   }
   return {
     async list({ root } = {}) {
       const letters: DeadLetter[] = []
-      for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-        const { heads, next } = await backend.heads.list({ ...defined({ root, cursor }) })
-        for (const head of heads)
-          if (head.dead) letters.push(...lettersOf(head, (await wake(backend, head.thread)).state.dead))
-        cursor = next
-      }
+      for await (const head of eachHead(backend, defined({ root })))
+        if (head.dead) letters.push(...lettersOf(head, (await wake(backend, head.thread)).state.dead))
       return letters.sort((a, b) => a.at - b.at)
     },
-    requeue: (id) => say(id, 'requeue'),
-    drop: (id) => say(id, 'drop'),
+    requeue: (id) => send(id, 'requeue'),
+    drop: (id) => send(id, 'drop'),
   }
 }
 
-type Kept = Awaited<ReturnType<typeof wake>>['state']['dead']
-
-function lettersOf({ thread, path }: StoredHead, dead: Kept): DeadLetter[] {
+function lettersOf({ thread, path }: StoredHead, dead: ThreadState['dead']): DeadLetter[] {
   return Object.entries(dead).map(([reference, { charge, failure, at }]) => ({
     id: `${thread}/${reference}`,
     thread,

@@ -1,32 +1,20 @@
 /**
- * Deleting a tree, from anywhere: a command to its root, and waiting until it is gone.
+ * Deleting a tree from any process: a command to its root, and the wait until the tree is gone.
  */
-import type { Backend } from '../../backend/port.js'
-import type { Random, Clock } from '../../core/clock.js'
-import { SkeinError } from '../../core/failure.js'
 import { sendCommand } from './send-command.js'
-import { ringing } from '../watch/until-settled.js'
-
-export interface DeleteServices {
-  readonly backend: Backend
-  readonly clock: Clock
-  readonly random: Random
-  readonly closed: AbortSignal
-}
+import { threadMissing } from './services.js'
+import type { ThreadServices } from './services.js'
+import { waitForSignals } from '../watch/until-settled.js'
 
 export async function deleteTree(
-  { backend, clock, random, closed }: DeleteServices,
+  { backend, clock, random, closed }: Omit<ThreadServices, 'secrets'>,
   root: string,
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {
-  const head = await backend.heads.get(root)
-  if (!head)
-    throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(root)} in this store`, {
-      data: { thread: root },
-    })
-  // One that was made again with the same id is another one.
+  const head = (await backend.heads.get(root)) ?? threadMissing(root)
+  // A thread that was created again with the same id is another one.
   const isThere = async (): Promise<boolean> => (await backend.heads.get(root))?.createdAt === head.createdAt
-  await ringing({ backend, closed, root: head.root }, async (next) => {
+  await waitForSignals({ backend, closed, root: head.root }, async (next) => {
     try {
       await sendCommand(backend, clock, {
         thread: root,
@@ -34,7 +22,7 @@ export async function deleteTree(
         command: { kind: 'delete', ...(options.terminate && { terminate: true }) },
       })
     } catch (thrown) {
-      // The answer was lost, and whoever was asked again knows no such thread: that is what was wanted.
+      // The answer was lost and the command sent again, after the tree was gone: it is deleted.
       if (await isThere()) throw thrown
     }
     while (await isThere()) await next()

@@ -1,6 +1,5 @@
 /**
- * Raising the budget of a thread, from outside: what is asked for is checked, and the grant goes to whoever can give
- * it.
+ * Raising the budget of a thread from outside: checks the amounts and sends the grant to the thread that can give it.
  */
 import { z } from 'zod'
 import { budgetSchema, isNothing, toAmounts } from '../../core/budget.js'
@@ -8,10 +7,17 @@ import type { Budget } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { sendCommand } from './send-command.js'
-import type { GrantOptions, ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
 
-interface Granting extends GrantOptions {
+export interface GrantOptions {
+  /** A turn that ended because nothing was left goes on. */
+  readonly resume?: boolean
+  /** Who gives it, for the journal. */
+  readonly by?: string
+}
+
+interface GrantRequest extends GrantOptions {
   readonly amounts: Budget
 }
 
@@ -23,13 +29,13 @@ interface Grantee {
 
 const schema = z.strictObject({ amounts: budgetSchema, resume: z.boolean().optional(), by: z.string().optional() })
 
-/** A root gets it; of a child the parent reserves it first (BG1). */
+/** A root is granted it directly; of a child, its parent reserves the amount first. */
 export async function grantTo(
   { backend, clock, random }: ThreadServices,
   { id, parent, waker }: Grantee,
-  granting: Granting,
+  request: GrantRequest,
 ): Promise<void> {
-  const checked = schema.safeParse(granting)
+  const checked = schema.safeParse(request)
   if (!checked.success) {
     const issues = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
     throw new SkeinError('BAD_OPTION', `grant: ${issues.join('; ')}`)
@@ -42,13 +48,11 @@ export async function grantTo(
     )
   }
   const { resume, by } = checked.data
-  const more = { amounts, ...(resume && { resume: true as const }), ...defined({ by }) }
-  if (parent === undefined)
-    return void (await sendCommand(backend, clock, {
-      thread: id,
-      id: random.id(),
-      command: { kind: 'grant', ...more },
-    }))
+  const grant = { kind: 'grant', amounts, ...(resume && { resume: true as const }), ...defined({ by }) } as const
+  if (parent === undefined) {
+    await sendCommand(backend, clock, { thread: id, id: random.id(), command: grant })
+    return
+  }
   const rests = await waker.look(({ turn, queue, lastTurn }) => {
     const goesOn = resume === true && lastTurn?.reason === 'budget_spent'
     return !turn && queue.length === 0 && !goesOn
@@ -56,8 +60,8 @@ export async function grantTo(
   // A child that rests keeps nothing: it would give it back at once.
   if (rests) {
     const advice = 'Speak to it; one that has stopped because nothing was left goes on with resume: true'
-    const why = `thread ${id} is a child and rests: it has a budget for each message, and would give this back. ${advice}`
-    throw new SkeinError('COMMAND_REFUSED', why)
+    const why = `thread ${id} is a child and rests: it has a budget for each message, and would give this back`
+    throw new SkeinError('COMMAND_REFUSED', `${why}. ${advice}`)
   }
-  await sendCommand(backend, clock, { thread: parent, id: random.id(), command: { kind: 'grant', child: id, ...more } })
+  await sendCommand(backend, clock, { thread: parent, id: random.id(), command: { ...grant, child: id } })
 }

@@ -2,16 +2,17 @@
  * The inbox: everything that threads wait for a person to decide or to give, in one list and one subscription. It is
  * made of the threads' heads, so it is as durable as they are and the same in every process.
  *
- * - A decision is a command to the thread: it is answered when it is durable, and a second one is refused.
+ * - A decision is a command to the thread: its promise resolves when it is durable, and a second one is refused.
  */
-import type { HeadFilter, Pending, StoredHead } from '../../backend/port.js'
+import type { Pending, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
 import { toJson } from '../../core/json.js'
+import { eachHead } from '../journal/heads.js'
 import { sendCommand } from './send-command.js'
 import { createQueue } from '../watch/async-queue.js'
-import type { ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
 import { toTreeSignal, treeTopic } from '../watch/topics.js'
 
 export interface InboxItem extends Pending {
@@ -48,49 +49,36 @@ export interface Inbox {
   answer(id: string, output: unknown, options?: { readonly by?: string }): Promise<void>
 }
 
-export function createInbox(means: ThreadServices): Inbox {
-  const { backend, clock, random } = means
+export function createInbox(services: ThreadServices): Inbox {
+  const { backend, clock, random } = services
   const list = async (filter: InboxFilter = {}): Promise<InboxItem[]> => {
     if (filter.thread !== undefined) {
       const head = await backend.heads.get(filter.thread)
       return head ? itemsOf(head) : []
     }
     const items: InboxItem[] = []
-    for (let cursor: string | undefined, more = true; more;) {
-      const asked: HeadFilter = {
-        pending: true,
-        ...(filter.root !== undefined && { root: filter.root }),
-        ...defined({ cursor }),
-      }
-      const { heads, next } = await backend.heads.list(asked)
-      for (const head of heads) items.push(...itemsOf(head))
-      cursor = next
-      more = next !== undefined
-    }
+    for await (const head of eachHead(backend, { pending: true, ...defined({ root: filter.root }) }))
+      items.push(...itemsOf(head))
     return items.sort((a, b) => a.requestedAt - b.requestedAt)
   }
-  const say = async (id: string, make: (call: string) => Command): Promise<void> => {
+  const send = async (id: string, make: (call: string) => Command): Promise<void> => {
     const { thread, call } = parseId(id)
     await sendCommand(backend, clock, { thread, id: random.id(), command: make(call) })
   }
-  const by = (options: { readonly by?: string; readonly comment?: string }) => ({
-    ...(options.by !== undefined && { by: options.by }),
-    ...(options.comment !== undefined && { comment: options.comment }),
-  })
   return {
     list,
-    watch: (filter) => watchInbox(means, filter, () => list(filter)),
-    approve: (id, { args, ...rest } = {}) =>
-      say(id, (call) => ({
+    watch: (filter) => watchInbox(services, filter, () => list(filter)),
+    approve: (id, { args, by, comment } = {}) =>
+      send(id, (call) => ({
         kind: 'decide',
         call,
         decision: 'approve',
-        ...by(rest),
-        ...(args !== undefined && { args: plainJson(args) }),
+        ...defined({ by, comment, args: args === undefined ? undefined : plainJson(args) }),
       })),
-    reject: (id, rest = {}) => say(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...by(rest) })),
-    answer: (id, output, rest = {}) =>
-      say(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...by(rest) })),
+    reject: (id, { by, comment } = {}) =>
+      send(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...defined({ by, comment }) })),
+    answer: (id, output, { by } = {}) =>
+      send(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...defined({ by }) })),
   }
 }
 
@@ -143,7 +131,7 @@ async function* watchInbox(
 
 type CommandJson = Extract<Command, { kind: 'answer' }>['output']
 
-/** Plain JSON of a caller's own value. */
+/** A caller's value as plain JSON: a copy that the caller cannot change later. */
 export function plainJson(value: unknown): CommandJson {
   const copy: CommandJson = JSON.parse(JSON.stringify(toJson(value)))
   return copy

@@ -41,11 +41,17 @@ export interface CommandRequest {
   readonly signal?: AbortSignal
 }
 
+/** The answer to a command whose records are durable. */
+export type AcceptedCommand = Extract<Answer, { ok: true }>
+
+/** Sends a command to one thread. The same id again is the same command. */
+export type SendToThread = (command: Command, id?: string) => Promise<AcceptedCommand>
+
 export async function sendCommand(
   backend: Backend,
   clock: Clock,
   { thread, id, command, signal }: CommandRequest,
-): Promise<Extract<Answer, { ok: true }>> {
+): Promise<AcceptedCommand> {
   signal?.throwIfAborted()
   const hosted = await backend.hosted()
   const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })

@@ -1,8 +1,8 @@
 /**
- * Variables of a thread from outside. Values are sealed here, before they go into the mailbox, and are never given
+ * Variables of a thread from outside. Values are sealed here, before they go into the mailbox, and are never read
  * back.
  *
- * - What is refused is refused whole: no value of the set is kept.
+ * - A set of values is accepted or refused as a whole.
  */
 import { z } from 'zod'
 import { checkVariableName } from '../../core/env.js'
@@ -10,7 +10,7 @@ import type { Env } from '../../core/env.js'
 import { SkeinError } from '../../core/failure.js'
 import { sendCommand } from './send-command.js'
 import type { Secrets } from '../secrets/secrets.js'
-import type { ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
 import { wake } from '../journal/wake.js'
 
 /** A name that a thread has a value for. */
@@ -37,16 +37,16 @@ const valuesSchema = z.record(
   z.string().max(longestValue, `a value has at most ${longestValue} characters`),
 )
 
-interface Tree {
+interface TreeKeys {
   readonly root: string
   readonly keys: readonly string[]
 }
 
-/** Sealed for a tree, with the first of the keys or one of its own. */
-export async function sealed(
+/** Seals values for a tree, with the first of its keys or, where it has none, a new one. */
+export async function sealValues(
   secrets: Secrets,
   values: Readonly<Record<string, string>>,
-  { root, keys: [known] }: Tree,
+  { root, keys: [known] }: TreeKeys,
 ): Promise<{ keys: string[]; set: Record<string, string> }> {
   const checked = valuesSchema.safeParse(values)
   // Not z.prettifyError: what is wrong may be a secret.
@@ -67,39 +67,39 @@ export async function sealed(
   }
 }
 
-/** What a new thread begins with; none where nothing is given. */
+/** The variables that a new thread begins with; undefined where there are none. */
 export async function firstEnv(
   secrets: Secrets,
   root: string,
   values: Readonly<Record<string, string>>,
 ): Promise<{ keys: string[]; own: Record<string, string>; inherited: Record<string, string> } | undefined> {
   if (Object.keys(values).length === 0) return undefined
-  const { keys, set } = await sealed(secrets, values, { root, keys: [] })
+  const { keys, set } = await sealValues(secrets, values, { root, keys: [] })
   return { keys, own: set, inherited: {} }
 }
 
 export function createThreadEnv(
-  means: ThreadServices,
+  services: ThreadServices,
   { id, root }: { readonly id: string; readonly root: string },
 ): ThreadEnv {
-  const { backend, clock, random, secrets } = means
+  const { backend, clock, random, secrets } = services
   const envOf = async (thread: string): Promise<Env> => (await wake(backend, thread)).state.env
   return {
     async set(values) {
       const own = (await envOf(id)).keys
       const keys = own.length > 0 || id === root ? own : (await envOf(root)).keys
-      const gone = Object.entries(values).flatMap(([name, value]): [string, null][] =>
-        value === null ? [[checkVariableName(name), null]] : [],
-      )
-      const given = Object.fromEntries(
-        Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
-      )
-      const { keys: used, set } =
-        Object.keys(given).length > 0 ? await sealed(secrets, given, { root, keys }) : { keys: [], set: {} }
+      const removed: Record<string, null> = {}
+      const added: Record<string, string> = {}
+      for (const [name, value] of Object.entries(values)) {
+        if (value === null) removed[checkVariableName(name)] = null
+        else added[name] = value
+      }
+      const sealedValues =
+        Object.keys(added).length > 0 ? await sealValues(secrets, added, { root, keys }) : { keys: [], set: {} }
       await sendCommand(backend, clock, {
         thread: id,
         id: random.id(),
-        command: { kind: 'env', level: 'own', keys: used, set: { ...set, ...Object.fromEntries(gone) } },
+        command: { kind: 'env', level: 'own', keys: sealedValues.keys, set: { ...sealedValues.set, ...removed } },
       })
     },
     async names() {

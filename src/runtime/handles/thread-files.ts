@@ -1,17 +1,17 @@
 /**
- * A thread's files from outside its calls: read as they are now, changed by a command, so that every change is in the
- * journal, in its place among the thread's own.
+ * A thread's files from outside its calls: read as they are now, changed by a command, so that every change is a
+ * record among the thread's own.
  *
- * - What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that
- *   have read it and may run again do so.
- * - Two changes at once, here or in another process, are one after the other: none is lost.
- * - A look costs what has changed since the last one.
- * - A snapshot is one instant for ever, and cannot be changed.
+ * - A write is durable when its promise resolves, and applies at once, also while a step runs: calls that have read
+ *   what it changes and may run again do so.
+ * - Concurrent writes, here or in another process, are applied one after the other: none is lost.
+ * - A read costs what has changed since the last one.
+ * - A snapshot shows one instant for ever and is read-only.
  */
 import type { Backend } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
 import type { FileChange, FileRead } from '../../core/records/change.js'
-import { isSkeinError } from '../../core/failure.js'
+import { SkeinError } from '../../core/failure.js'
 import { emptyTree } from '../../core/tree.js'
 import type { DirNode } from '../../core/tree.js'
 import { fileError } from '../../files/error.js'
@@ -22,10 +22,10 @@ import { loadVolume } from '../../files/volume.js'
 import { createWorkingCopy } from '../../files/working-copy.js'
 import type { WorkingCopy } from '../../files/working-copy.js'
 import { sendCommand } from './send-command.js'
-import type { ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
 
-/** Others may always be faster; not that often. */
+/** Writers in other processes may win again and again, but not that often. */
 const mostTries = 50
 
 /** A thread's files from outside. */
@@ -34,28 +34,28 @@ export interface ThreadFiles extends Files {
   snapshot(): Promise<Files>
 }
 
-export function createThreadFiles(means: ThreadServices, thread: string, waker: StateWaker): ThreadFiles {
-  const { backend, clock, random } = means
+export function createThreadFiles(services: ThreadServices, thread: string, waker: StateWaker): ThreadFiles {
+  const { backend, clock, random } = services
   const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
   const copyOf = (tree: DirNode): WorkingCopy =>
     createWorkingCopy(async () =>
       createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }),
     )
-  /** Copies that nothing is written to serve all who look at the same instant. */
-  const shown = new WeakMap<DirNode, Files>()
+  /** Read-only copies, shared by all readers of the same instant. */
+  const copies = new WeakMap<DirNode, Files>()
   async function now(): Promise<Files> {
     const tree = await wakeFiles()
-    const files = shown.get(tree) ?? copyOf(tree).files
-    shown.set(tree, files)
+    const files = copies.get(tree) ?? copyOf(tree).files
+    copies.set(tree, files)
     return files
   }
-  /** What was read may have changed before the change arrives: then it is done again. */
+  /** Optimistic: where what it read has changed before the command arrives, the work is done again. */
   const change: Change = async (work) => {
     let before: readonly FileChange[] | undefined
     for (let tries = 1; ; tries++) {
       const copy = copyOf(await wakeFiles())
       const value = await work(copy.files, before)
-      const { changes, reads } = await stored(means, copy)
+      const { changes, reads } = await store(services, copy)
       before = changes
       if (changes.length === 0) return value
       try {
@@ -67,14 +67,14 @@ export function createThreadFiles(means: ThreadServices, thread: string, waker: 
         waker.wrote(seq)
         return value
       } catch (thrown) {
-        if (tries === mostTries || !isSkeinError(thrown) || thrown.data?.['stale'] !== true) throw thrown
+        if (tries === mostTries || !SkeinError.is(thrown) || thrown.data?.['stale'] !== true) throw thrown
       }
     }
   }
   const files: Files = {
     ...readers(now),
     ...writers(change),
-    // It can be read once; what came of it is stored.
+    // The caller's stream can be read only once: a second attempt reads the blob that the first one stored.
     writeStream: (path, content, options) =>
       change((each, before) => each.writeStream(path, streamOf(backend, before) ?? content, options), {
         syscall: 'open',
@@ -134,7 +134,7 @@ function readers(now: () => Promise<Files>): Pick<Files, Reading> {
   }
 }
 
-/** `before`: what it did when it was done too late. */
+/** `before`: the changes of an attempt that came too late. */
 type Work<Value> = (files: Files, before?: readonly FileChange[]) => Promise<Value>
 type Change = <Value>(work: Work<Value>, doing: FileOperation) => Promise<Value>
 
@@ -162,7 +162,7 @@ function streamOf({ blobs }: Backend, changes: readonly FileChange[] = []): Asyn
 }
 
 /** The changes of a working copy, their contents stored. */
-async function stored(
+async function store(
   { backend }: Pick<ThreadServices, 'backend'>,
   copy: WorkingCopy,
 ): Promise<{ changes: FileChange[]; reads: FileRead[] }> {
@@ -171,15 +171,15 @@ async function stored(
   return { changes: [...changes], reads: [...reads] }
 }
 
-/** What a new thread begins with. */
+/** The files that a new thread begins with. */
 export async function firstFiles(
-  means: Pick<ThreadServices, 'backend' | 'clock'>,
-  given: Readonly<Record<string, string | Uint8Array>>,
+  services: Pick<ThreadServices, 'backend' | 'clock'>,
+  contents: Readonly<Record<string, string | Uint8Array>>,
 ): Promise<Extract<Command, { kind: 'change' }>['changes']> {
-  const { backend, clock } = means
+  const { backend, clock } = services
   const copy = createWorkingCopy(async () =>
     createTreeSource({ tree: emptyTree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }),
   )
-  for (const [path, content] of Object.entries(given)) await copy.files.writeFile(path, content)
-  return { files: (await stored(means, copy)).changes }
+  for (const [path, content] of Object.entries(contents)) await copy.files.writeFile(path, content)
+  return { files: (await store(services, copy)).changes }
 }

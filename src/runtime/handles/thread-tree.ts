@@ -4,7 +4,7 @@
 import { childrenOf } from '../../../actors/thread/children/list.js'
 import type { ChildEntry } from '../../../actors/thread/children/list.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
-import { defined } from '../../core/defined.js'
+import { eachHead } from '../journal/heads.js'
 import { wake } from '../journal/wake.js'
 import { toThreadInfo } from './thread-info.js'
 import type { ThreadInfo } from './thread-info.js'
@@ -20,19 +20,15 @@ export async function readChildren(backend: Backend, id: string): Promise<readon
   return childrenOf((await wake(backend, id)).state)
 }
 
-export async function readTree({ heads }: Backend, top: StoredHead): Promise<Tree> {
+export async function readTree(backend: Backend, top: StoredHead): Promise<Tree> {
   const byParent = new Map<string, StoredHead[]>()
   const add = (parent: string, head: StoredHead): void => {
     const siblings = byParent.get(parent)
     if (siblings) siblings.push(head)
     else byParent.set(parent, [head])
   }
-  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-    const page = await heads.list({ root: top.root, ...defined({ cursor }) })
-    for (const head of page.heads)
-      if (head.parent !== undefined && head.path.includes(top.thread)) add(head.parent, head)
-    cursor = page.next
-  }
+  for await (const head of eachHead(backend, { root: top.root }))
+    if (head.parent !== undefined && head.path.includes(top.thread)) add(head.parent, head)
   const below = (head: StoredHead): Tree => ({
     ...toThreadInfo(head),
     children: (byParent.get(head.thread) ?? []).map(below),

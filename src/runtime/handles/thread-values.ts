@@ -16,7 +16,7 @@ import type { ScheduleTime, Scheduled } from '../../core/records/schedule.js'
 import { entriesOf } from '../resolve/entries.js'
 import { plainJson } from './inbox.js'
 import { sendCommand } from './send-command.js'
-import type { ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
 
 /** A thread's key-value store: what its tools see as `state.kv`. */
@@ -28,9 +28,9 @@ export interface ThreadValues {
   list(prefix?: string): Promise<readonly { readonly key: string; readonly value: Json }[]>
 }
 
-export function createThreadValues(means: ThreadServices, thread: string, waker: StateWaker): ThreadValues {
+export function createThreadValues(services: ThreadServices, thread: string, waker: StateWaker): ThreadValues {
   const write = (key: string, value?: Json): Promise<void> =>
-    change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
+    change(services, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
   return {
     get: async (key) =>
       waker.look(({ values }) =>
@@ -58,14 +58,14 @@ export interface ThreadSchedules {
   unschedule(id: string): Promise<boolean>
 }
 
-export function createThreadSchedules(means: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
-  const { clock, random } = means
+export function createThreadSchedules(services: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
+  const { clock, random } = services
   return {
     async schedule(name, args, time) {
       const at = scheduledAt(time, clock.now())
       const id = random.id()
       await change(
-        means,
+        services,
         { thread, waker },
         { schedules: [{ op: 'add', id, tool: name, args: plainJson(args ?? {}), at }] },
       )
@@ -74,7 +74,7 @@ export function createThreadSchedules(means: ThreadServices, thread: string, wak
     schedules: () => waker.look(({ values }) => schedulesIn(values[schedulesKey]?.value)),
     async unschedule(id) {
       try {
-        await change(means, { thread, waker }, { schedules: [{ op: 'remove', id }] })
+        await change(services, { thread, waker }, { schedules: [{ op: 'remove', id }] })
         return true
       } catch (thrown) {
         if (SkeinError.is(thrown, 'COMMAND_REFUSED')) return false

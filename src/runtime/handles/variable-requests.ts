@@ -1,13 +1,13 @@
 /**
- * Values that children wait for before they begin (S6), from outside: what was asked for, and giving it. What HTTP
- * offers as `/threads/{thread}/variables/{request}`.
+ * Variables that a child needs before it can begin (S6), from outside: reading the request, and providing or
+ * declining the values. The resource of `/threads/{thread}/variables/{request}`.
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { sendCommand } from './send-command.js'
-import { sealed } from './thread-env.js'
-import { missing } from './thread.js'
-import type { ThreadServices } from './thread.js'
+import { sealValues } from './thread-env.js'
+import { threadMissing } from './services.js'
+import type { ThreadServices } from './services.js'
 import { wake } from '../journal/wake.js'
 
 export interface VariableRequest {
@@ -40,7 +40,7 @@ export interface Variables {
 export function createVariables({ backend, clock, random, secrets }: ThreadServices): Variables {
   const find = async (thread: string, request: string) => {
     const { state } = await wake(backend, thread)
-    if (state.seq === 0) missing(thread)
+    if (state.seq === 0) threadMissing(thread)
     const found = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
     if (!found || found.ready)
       throw new SkeinError(
@@ -66,17 +66,13 @@ export function createVariables({ backend, clock, random, secrets }: ThreadServi
     },
     async provide(thread, request, values) {
       const { state } = await find(thread, request)
-      const { keys, set } = await sealed(secrets, values, { root: state.path[0] ?? thread, keys: state.env.keys })
+      const { keys, set } = await sealValues(secrets, values, { root: state.path[0] ?? thread, keys: state.env.keys })
       await sendCommand(backend, clock, { thread, id: random.id(), command: { kind: 'provide', request, keys, set } })
     },
     async decline(thread, request, { by, comment } = {}) {
       await find(thread, request)
-      const said = { ...defined({ by, comment }) }
-      await sendCommand(backend, clock, {
-        thread,
-        id: random.id(),
-        command: { kind: 'decide', call: request, decision: 'reject', ...said },
-      })
+      const command = { kind: 'decide', call: request, decision: 'reject', ...defined({ by, comment }) } as const
+      await sendCommand(backend, clock, { thread, id: random.id(), command })
     },
   }
 }

@@ -1,51 +1,51 @@
-/** A queue that one consumer waits on. After the signal aborts it gives undefined. */
+/** A queue with one consumer that waits for the next item. After the signal aborts, it gives undefined. */
 
 export interface Queue<Item> {
   push(item: Item): void
   next(): Promise<Item | undefined>
-  /** How many wait. */
+  /** How many items wait. */
   readonly size: number
-  /** Resolves when the next one is taken. */
+  /** Resolves when the next item is taken. */
   taken(): Promise<void>
-  /** Lets go of the signal, which may live much longer. */
+  /** Removes the listener from the signal, which may live much longer. */
   close(): void
 }
 
-/** Items that were taken are let go together, as many as are left: one at a time would copy the rest each time. */
-const kept = 1_024
+/** Taken items are dropped in bulk: dropping one at a time would copy the remaining ones each time. */
+const dropAfter = 1_024
 
 export function createQueue<Item>(signal?: AbortSignal): Queue<Item> {
-  let queue: Item[] = []
-  let taken = 0
+  let items: Item[] = []
+  let first = 0
   let wake: (() => void) | undefined
-  const told: (() => void)[] = []
+  const onTaken: (() => void)[] = []
   const ring = (): void => {
     wake?.()
     wake = undefined
   }
   const take = (): Item | undefined => {
-    const item = queue[taken++]
-    if (taken > kept && taken * 2 > queue.length) {
-      queue = queue.slice(taken)
-      taken = 0
+    const item = items[first++]
+    if (first > dropAfter && first * 2 > items.length) {
+      items = items.slice(first)
+      first = 0
     }
-    for (const tell of told.splice(0)) tell()
+    for (const resolve of onTaken.splice(0)) resolve()
     return item
   }
   signal?.addEventListener('abort', ring, { once: true })
   return {
     get size() {
-      return queue.length - taken
+      return items.length - first
     },
-    taken: () => new Promise((resolve) => void told.push(resolve)),
+    taken: () => new Promise((resolve) => void onTaken.push(resolve)),
     push(item) {
-      queue.push(item)
+      items.push(item)
       ring()
     },
     async next() {
-      while (taken === queue.length && !signal?.aborted) {
-        queue = []
-        taken = 0
+      while (first === items.length && !signal?.aborted) {
+        items = []
+        first = 0
         await new Promise<void>((resolve) => {
           wake = resolve
         })

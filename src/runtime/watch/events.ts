@@ -1,9 +1,9 @@
 /**
- * Following a tree as events, for whoever likes to iterate: the records of `watch` with their place, and deltas.
+ * Following a tree as an iteration: records of `watch` as events with their place, and deltas.
  *
- * - With `maxBuffered` no more than that (and the rest of one commit) waits for whoever iterates: the past is read
- *   as fast as it is taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what
- *   was kept.
+ * - With `maxBuffered` at most that many items (and the rest of one commit) wait for the reader. The past is read as
+ *   fast as it is taken; a live signal beyond the limit ends the iteration with STREAM_LAGGED, after the items that
+ *   were buffered.
  */
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -26,31 +26,31 @@ export interface FollowedEvent {
   readonly record?: ThreadRecord
 }
 
-type Heard<Item> = { readonly item: Item } | { readonly ended: true; readonly failed?: unknown }
+type Queued<Item> = { readonly item: Item } | { readonly ended: true; readonly failed?: unknown }
 
-/** What a watcher is given, as items of the iteration. */
-interface Making<Item> {
+/** How records, deltas and a reset become items of the iteration. */
+interface ItemMaker<Item> {
   records(committed: CommitSignal): readonly Item[]
   delta?(event: DeltaEvent): readonly Item[]
   reset(path: readonly string[]): Item
 }
 
-export function follow(backend: Backend, following: FollowOptions): AsyncGenerator<SkeinEvent, void, undefined> {
-  const { root, thread = root } = following
-  return iterate<SkeinEvent>(backend, following, {
+export function follow(backend: Backend, options: FollowOptions): AsyncGenerator<SkeinEvent, void, undefined> {
+  const { root, thread = root } = options
+  return iterate<SkeinEvent>(backend, options, {
     records: (committed) => committed.records.map((record) => toEvent(record, committed)),
     delta: (event) => [event],
     reset: (path) => ({ type: 'tree.reset', thread, path }),
   })
 }
 
-/** Events, durable ones with the record that they were made of; the end of the thread is an error. */
+/** Events, durable ones with their records; a reset is an error. */
 export function followWithRecords(
   backend: Backend,
-  following: FollowOptions,
+  options: FollowOptions,
 ): AsyncGenerator<FollowedEvent, void, undefined> {
-  const { root, thread = root } = following
-  return iterate<FollowedEvent>(backend, following, {
+  const { root, thread = root } = options
+  return iterate<FollowedEvent>(backend, options, {
     records: (committed) => committed.records.map((record) => ({ record, event: toEvent(record, committed) })),
     delta: (event) => [{ event }],
     reset() {
@@ -59,13 +59,10 @@ export function followWithRecords(
   })
 }
 
-/** Records as they are. */
-export function followRecords(
-  backend: Backend,
-  following: FollowOptions,
-): AsyncGenerator<CommitSignal, void, undefined> {
-  const { root, thread = root } = following
-  return iterate<CommitSignal>(backend, following, {
+/** Records as they were committed, without deltas; a reset is an error. */
+export function followRecords(backend: Backend, options: FollowOptions): AsyncGenerator<CommitSignal, void, undefined> {
+  const { root, thread = root } = options
+  return iterate<CommitSignal>(backend, options, {
     records: (committed) => [committed],
     reset() {
       throw removed(thread)
@@ -75,19 +72,19 @@ export function followRecords(
 
 async function* iterate<Item>(
   backend: Backend,
-  following: FollowOptions,
-  { records, delta, reset }: Making<Item>,
+  options: FollowOptions,
+  { records, delta, reset }: ItemMaker<Item>,
 ): AsyncGenerator<Item, void, undefined> {
-  const { signal, maxBuffered = Infinity } = following
+  const { signal, maxBuffered = Infinity } = options
   if (maxBuffered !== Infinity) checkCount(maxBuffered)
-  const queue = createQueue<Heard<Item>>(signal)
+  const queue = createQueue<Queued<Item>>(signal)
   const end = (failed?: unknown): void => {
     stop()
     queue.push({ ended: true, failed })
   }
-  const give = (items: readonly Item[]): void => {
+  const push = (items: readonly Item[]): void => {
     if (queue.size < maxBuffered) for (const item of items) queue.push({ item })
-    else end(lagged(following))
+    else end(lagged(options))
   }
   const room = async (): Promise<void> => {
     while (queue.size >= maxBuffered) await queue.taken()
@@ -99,9 +96,9 @@ async function* iterate<Item>(
       end(thrown)
     }
   }
-  const stop = watch(backend, following, {
-    records: (committed) => give(records(committed)),
-    ...(delta && { delta: (event: DeltaEvent) => give(delta(event)) }),
+  const stop = watch(backend, options, {
+    records: (committed) => push(records(committed)),
+    ...(delta && { delta: (event: DeltaEvent) => push(delta(event)) }),
     reset: restart,
     room,
     ended: end,
@@ -124,14 +121,14 @@ function checkCount(maxBuffered: number): void {
 }
 
 function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal): DurableEvent {
-  const place = { thread, path, cursor: `${position}.${record.seq}` }
+  const origin = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
     const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } =
       record
-    const more = { ...defined({ text, note, media, provisional, again, changes, preliminaries }) }
-    return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
+    const more = defined({ text, note, media, provisional, again, changes, preliminaries })
+    return { type: 'tool.result', ...origin, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
   }
   if (record.type === 'model.replied')
-    return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }
-  return { ...record, ...place }
+    return { ...record, ...origin, callIds: record.calls.map((_, index) => callId(record.step, index)) }
+  return { ...record, ...origin }
 }

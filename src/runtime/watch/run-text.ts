@@ -1,11 +1,10 @@
 /**
- * A run's text as a plain stream of strings. Deltas are given as they come; when the step's reply is durable,
- * whatever of it was not given yet follows.
+ * A run's text as a plain stream of strings. Deltas are yielded as they arrive; when the step's reply is durable,
+ * the rest of it follows.
  *
- * - What was given is the beginning of what counts. After a broken attempt the stream goes on where the new one
- *   says the same, and begins anew where nothing had been given; else it holds back until the reply counts, and
- *   ends with TEXT_TAKEN_BACK if that says otherwise: a string cannot be taken back (`fullStream` tells the reset
- *   itself).
+ * - What was yielded is a prefix of the durable text. After a broken attempt the stream continues where the new
+ *   attempt repeats that prefix. Where it differs, the stream waits for the durable reply and ends with
+ *   TEXT_TAKEN_BACK if that differs too: a string cannot be taken back (`fullStream` has the reset itself).
  */
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
@@ -14,32 +13,35 @@ export async function* textPieces(
   events: AsyncIterable<SkeinEvent>,
   kind: 'text' | 'reasoning',
 ): AsyncGenerator<string> {
-  /** Of the step that is being spoken. */
-  let given = ''
-  /** The text of the attempt that is being heard, as far as it is known without a gap. */
-  let heard = ''
+  /** The text of this step that was yielded. */
+  let yielded = ''
+  /** The text of the current attempt, as far as it arrived without a gap. */
+  let current = ''
   for await (const event of events) {
-    if (event.type === 'stream.reset') heard = kind === 'text' ? event.text : ''
-    else if (event.type === `${kind}.delta` && 'offset' in event && event.offset === heard.length) heard += event.text
-    else if (event.type === 'model.replied') heard = (kind === 'text' ? event.text : event.reasoning) ?? ''
+    if (event.type === 'stream.reset') current = kind === 'text' ? event.text : ''
+    else if (event.type === `${kind}.delta` && 'offset' in event && event.offset === current.length)
+      current += event.text
+    else if (event.type === 'model.replied') current = (kind === 'text' ? event.text : event.reasoning) ?? ''
     else continue
     const whole = event.type === 'model.replied'
-    if (!heard.startsWith(given)) {
-      // This attempt may break off too: only what counts decides.
+    if (!current.startsWith(yielded)) {
+      // This attempt may break off too: only the durable reply decides.
       if (!whole) continue
       throw takenBack(event.thread, event.step)
     }
-    const piece = heard.slice(given.length)
-    given = heard
-    if (whole) given = heard = ''
+    const piece = current.slice(yielded.length)
+    yielded = current
+    if (whole) {
+      yielded = ''
+      current = ''
+    }
     if (piece) yield piece
   }
 }
 
 function takenBack(thread: string, step: number): SkeinError {
-  const what =
-    `the model of thread ${thread} broke off in step ${step} and answered otherwise: what was streamed ` +
-    `of this step is void`
-  const message = `${what}. The turn goes on; open the stream again for the whole, or follow fullStream, which tells the reset`
+  const message =
+    `the model of thread ${thread} broke off in step ${step} and answered otherwise: what was streamed of this step ` +
+    `is void. The turn goes on; open the stream again for the whole, or follow fullStream, which tells the reset`
   return new SkeinError('TEXT_TAKEN_BACK', message, { retry: true, data: { thread, step } })
 }

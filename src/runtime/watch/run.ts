@@ -2,8 +2,8 @@
  * A run: a handle on one turn of a thread. It is not a promise and holds nothing: every consumer follows the
  * journal by itself, so there may be any number of them, and a late one gets the whole run (R1).
  *
- * - The run's id is the id of the message that began it; a message that steers shares the turn it joined.
- * - Consuming a run starts nothing: the turn goes on whether anyone looks or not.
+ * - The run's id is the id of the message that began it; a message that steers shares the turn that it joined.
+ * - Consuming a run starts nothing: the turn runs whether anyone consumes it or not.
  */
 import type { Backend } from '../../backend/port.js'
 import type { SkeinEvent } from '../../core/records/event.js'
@@ -70,13 +70,14 @@ export interface RunLocation {
 
 export interface RunServices {
   readonly backend: Backend
-  /** Aborted when the skein is closed: nobody will answer any more. */
+  /** Aborted when the skein is closed: no consumer will get anything more. */
   readonly closed: AbortSignal
-  /** Of the tree that it is in. */
+  /** The root of its tree. */
   readonly root: string
+  readonly thread: string
 }
 
-interface ViewsOptions extends RunWaitOptions {
+interface ChangesOptions extends RunWaitOptions {
   readonly until?: 'now'
 }
 
@@ -84,40 +85,36 @@ function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal | undefined
   return signal ? abortable(promise, signal) : promise
 }
 
-export function createRun({ backend, closed, root }: RunServices, id: string, find: () => Promise<RunLocation>): Run {
+export function createRun(services: RunServices, id: string, find: () => Promise<RunLocation>): Run {
   let found: Promise<RunLocation> | undefined
-  const place = (): Promise<RunLocation> => (found ??= find())
-  const events = (): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed, root }, place)
-  const views = (options?: ViewsOptions): AsyncGenerator<Changes> => runViews({ backend, closed, root }, place, options)
-  const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
-    [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
-  })
-  const viewed = <Item>(make: (from: AsyncIterable<Changes>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
-    [Symbol.asyncIterator]: () => make(views())[Symbol.asyncIterator](),
-  })
+  const locate = (): Promise<RunLocation> => (found ??= find())
+  const streamOf = <Source, Item>(
+    source: () => AsyncIterable<Source>,
+    make: (from: AsyncIterable<Source>) => AsyncIterable<Item>,
+  ): AsyncIterable<Item> => ({ [Symbol.asyncIterator]: () => make(source())[Symbol.asyncIterator]() })
+  const events = (): AsyncIterable<SkeinEvent> => runEvents(services, locate)
+  const changes = (options?: ChangesOptions): AsyncIterable<Changes> => turnChanges(services, locate, options)
   const result = async ({ signal }: RunWaitOptions = {}): Promise<RunResult> =>
-    resultOf({ backend, closed, root }, await waitFor(place(), signal), signal)
+    resultOf(services, await waitFor(locate(), signal), signal)
   return {
     id,
-    accepted: async () => void (await place()),
+    accepted: async () => void (await locate()),
     result,
     text: async (options) => {
       const { text, failure } = await result(options)
       if (failure) throw fromFailure(failure)
       return text
     },
-    view: (options = {}) => ({
-      [Symbol.asyncIterator]: () => runView({ backend, closed, root }, place, options),
-    }),
-    toolCalls: (options) => callsOf(views(options)),
-    pendingToolCalls: async () => (await callsOf(views({ until: 'now' }))).filter(({ outcome }) => !outcome),
-    fullStream: { [Symbol.asyncIterator]: () => treeEvents({ backend, closed, root }, place)[Symbol.asyncIterator]() },
-    textStream: stream((from) => textPieces(from, 'text')),
-    reasoningStream: stream((from) => textPieces(from, 'reasoning')),
-    toolStream: stream(toolEvents),
-    toolCallsStream: viewed(answeredCalls),
-    messagesStream: viewed(messages),
-    contextStream: viewed(contextUpdates),
+    toolCalls: (options) => callsOf(changes(options)),
+    pendingToolCalls: async () => (await callsOf(changes({ until: 'now' }))).filter(({ outcome }) => !outcome),
+    view: (options) => ({ [Symbol.asyncIterator]: () => runView(services, locate, options) }),
+    fullStream: { [Symbol.asyncIterator]: () => treeEvents(services, locate) },
+    textStream: streamOf(events, (from) => textPieces(from, 'text')),
+    reasoningStream: streamOf(events, (from) => textPieces(from, 'reasoning')),
+    toolStream: streamOf(events, toolEvents),
+    toolCallsStream: streamOf(changes, answeredCalls),
+    messagesStream: streamOf(changes, messagesIn),
+    contextStream: streamOf(changes, contextsIn),
   }
 }
 
@@ -135,25 +132,22 @@ async function* runEvents(
   }
 }
 
-/**
- * What happens in the turn, and meanwhile to all threads below; the tree is followed from the first record of the
- * turn on.
- */
+/** Events of the turn and of all threads below while it runs; the tree is followed from the turn's first record. */
 async function* treeEvents(
   { backend, closed, root }: RunServices,
   find: () => Promise<RunLocation>,
 ): AsyncGenerator<SkeinEvent, void, undefined> {
-  let place: RunLocation | undefined
+  let location: RunLocation | undefined
   const start = async (): Promise<string | undefined> => {
-    place = await find()
-    const [entry] = await backend.journal.read(place.thread, { after: place.after, limit: 1 })
-    // Before that entry, whatever its records: the ones that are not of this turn are left out below.
+    location = await find()
+    const [entry] = await backend.journal.read(location.thread, { after: location.after, limit: 1 })
+    // The cursor before that entry: records of it that are not of this turn are left out below.
     return entry && `${entry.position - 1}.0`
   }
   let active = false
   for await (const event of follow(backend, { root, closed, start })) {
-    if (!place) continue
-    const { thread, run } = place
+    if (!location) continue
+    const { thread, run } = location
     if (event.type === 'tree.reset') throw removed(thread)
     const own = event.thread === thread
     if (own && event.type === 'turn.started' && event.run === run) active = true
@@ -162,25 +156,30 @@ async function* treeEvents(
   }
 }
 
-function runView(
+async function* runView(
   services: RunServices,
   find: () => Promise<RunLocation>,
-  options: ViewOptions,
+  options?: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
-  return runChanges(services, async () => scopeOf(await find()), options)
-}
-
-function scopeOf(location: RunLocation): RunScope {
-  const { run, thread } = location
+  const { root, thread } = services
+  let run = ''
   let active = false
-  return {
-    ...location,
-    belongs(event) {
-      if (event.thread === thread && event.type === 'turn.started' && event.run === run) active = true
-      return event.thread === thread ? belongs(event, run, active) : active
+  const scope: RunScope = {
+    root,
+    thread,
+    async start() {
+      const location = await find()
+      ;({ run } = location)
+      return location.after
     },
-    ends: (event) => event.thread === thread && ends(event, run),
+    belongs(event) {
+      if (event.thread !== thread) return active
+      active ||= event.type === 'turn.started' && event.run === run
+      return belongs(event, run, active)
+    },
+    hasBegun: () => active,
   }
+  yield* runChanges(services, scope, options)
 }
 
 function ends(event: SkeinEvent, run: string): boolean {
@@ -196,7 +195,7 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
   return active || event.type === 'thread.terminated'
 }
 
-/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
+/** Watches records without making events of them: waiting for a long turn is cheap. */
 function resultOf(
   { backend, closed }: RunServices,
   { root, thread, run, after }: RunLocation,
@@ -224,11 +223,11 @@ function resultOf(
   })
 }
 
-/** What each record of the run changes, with the state before it as the thread had it. */
-async function* runViews(
+/** What each record of the run changes, beginning with the state that the thread had before the run. */
+async function* turnChanges(
   { backend, closed }: RunServices,
   find: () => Promise<RunLocation>,
-  { until, signal }: ViewsOptions = {},
+  { until, signal }: ChangesOptions = {},
 ): AsyncGenerator<Changes, void, undefined> {
   const { root, thread, run, after } = await waitFor(find(), signal)
   const view = new TurnView(run, await wakeTo(backend, thread, after))
@@ -244,22 +243,22 @@ async function* runViews(
   signal?.throwIfAborted()
 }
 
-async function callsOf(views: AsyncIterable<Changes>): Promise<RunCall[]> {
+async function callsOf(all: AsyncIterable<Changes>): Promise<RunCall[]> {
   const known = new Map<string, RunCall>()
-  for await (const { calls } of views) for (const call of calls) known.set(call.id, call)
+  for await (const { calls } of all) for (const call of calls) known.set(call.id, call)
   return [...known.values()]
 }
 
-async function* answeredCalls(views: AsyncIterable<Changes>): AsyncGenerator<RunCall> {
-  for await (const { calls } of views) for (const call of calls) if (call.outcome) yield call
+async function* answeredCalls(all: AsyncIterable<Changes>): AsyncGenerator<RunCall> {
+  for await (const { calls } of all) for (const call of calls) if (call.outcome) yield call
 }
 
-async function* contextUpdates(views: AsyncIterable<Changes>): AsyncGenerator<ContextUpdate> {
-  for await (const { contexts } of views) yield* contexts
+async function* contextsIn(all: AsyncIterable<Changes>): AsyncGenerator<ContextUpdate> {
+  for await (const { contexts } of all) yield* contexts
 }
 
-async function* messages(views: AsyncIterable<Changes>): AsyncGenerator<Message> {
-  for await (const seen of views) yield* seen.messages
+async function* messagesIn(all: AsyncIterable<Changes>): AsyncGenerator<Message> {
+  for await (const { messages } of all) yield* messages
 }
 
 const toolEventTypes: ReadonlySet<SkeinEvent['type']> = new Set([

@@ -1,8 +1,8 @@
 /**
- * News of a tree on the backend's signals: what is published when records are durable and while a model
- * speaks, and the topics they go to. One topic per tree, so one subscription sees all of it.
+ * Signals of a tree: what is published when records are durable and while a model streams, and the topics that it is
+ * published to. One topic per tree, so one subscription sees all of it.
  *
- * - Durable news is published after its commit is acknowledged, never before.
+ * - A commit is signalled after it is acknowledged, never before.
  */
 import type { Backend } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
@@ -12,63 +12,63 @@ import type { ThreadRecord } from '../../core/records/record.js'
 
 export const treeTopic = (root: string): string => `tree/${root}`
 export const answerTopic = (command: string): string => `answer/${command}`
-/** A new watcher asks here for the text that is being spoken. */
+/** A new watcher asks here for the text that is being streamed. */
 export const catchUpTopic = 'catch-up'
 /** A provider has limited a model. */
 export const limitsTopic = 'limits'
-/** Someone asks which threads wait for a model. */
+/** A client asks which threads wait for a model. */
 export const waitsTopic = 'waits'
 
-/** Records of one commit, as they go to watchers. */
+/** The records of one commit. */
 export interface CommitSignal {
   readonly kind: 'committed'
   readonly thread: string
   readonly path: readonly string[]
   readonly position: number
-  /** Whether the thread is at rest then. */
+  /** Whether the thread is at rest after it. */
   readonly rest?: boolean
   readonly records: readonly ThreadRecord[]
 }
 
 export interface DeltaSignal {
   readonly kind: 'spoken'
-  /** The last record of the thread when it was said, durable or about to be. */
+  /** The last record of the thread when the delta was made, durable or about to be. */
   readonly after: number
   readonly event: DeltaEvent
 }
 
 /**
- * For those who wait until a tree rests: mail was finished that left no record, or that was still in the box when its
- * records were told.
+ * For waits until a tree is at rest: mail was finished that left no record, or that was still in the mailbox when its
+ * commit was signalled.
  */
 export interface MailFinishedSignal {
   readonly kind: 'finished'
 }
 
-/** The tree is gone. */
+/** The tree was deleted. */
 export interface TreeRemovedSignal {
   readonly kind: 'removed'
 }
 
 export type TreeSignal = CommitSignal | DeltaSignal | TreeRemovedSignal
 
-/** Anything else on the topic is not for us. What news says is checked by its place in the journal, not by its form. */
+/** Other signals of the topic are ignored. Contents are checked against the journal by position, not by form. */
 export function toTreeSignal(value: Json): TreeSignal | undefined {
-  const news = value as unknown as TreeSignal
-  if (news?.kind === 'committed')
-    return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
-  if (news?.kind === 'removed') return news
-  return news?.kind === 'spoken' && typeof news.after === 'number' && typeof news.event?.thread === 'string'
-    ? news
+  const signal = value as unknown as TreeSignal
+  if (signal?.kind === 'committed')
+    return Array.isArray(signal.records) && typeof signal.thread === 'string' ? signal : undefined
+  if (signal?.kind === 'removed') return signal
+  return signal?.kind === 'spoken' && typeof signal.after === 'number' && typeof signal.event?.thread === 'string'
+    ? signal
     : undefined
 }
 
-/** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */
+/** All are plain JSON data; their types are only more precise than `Json` can express. */
 export function asSignal(value: TreeSignal | MailFinishedSignal | Answer): Json {
   return value as unknown as Json
 }
 
-/** Makes nothing that nobody hears. */
+/** Publishes to a tree's topic; the signal is made only where someone may hear it. */
 export function tellTree({ signals }: Backend, root: string, make: () => TreeSignal | MailFinishedSignal): void {
   const topic = treeTopic(root)
   if (signals.heard(topic)) signals.publish(topic, asSignal(make()))

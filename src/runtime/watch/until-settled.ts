@@ -1,16 +1,16 @@
 /**
- * Waiting until a thread, or a whole tree, is at rest: nothing to do for any of its threads until someone from
- * outside speaks.
+ * Waiting until a thread, or a whole tree, is at rest: none of its threads has anything to do until mail from
+ * outside arrives.
  *
- * - A tree is at rest when all its threads are, and no mail is on its way to one of them or to one that is yet to
- *   be made. Both are looked at between two equal looks at the heads, so a child that is just being called is not
+ * - A tree is at rest when all its threads are and no mail is under way to one of them, or to one that the mail will
+ *   create. Mailboxes are read between two equal readings of the heads, so that a child that is being called is not
  *   missed.
- * - Between looks it costs one look-up for each commit of the tree, however many threads there are.
+ * - Between readings a wait costs one map look-up for each commit of the tree, however many threads it has.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
-import { defined } from '../../core/defined.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
+import { eachHead } from '../journal/heads.js'
 import { readMail } from '../journal/mail.js'
 import { toTreeSignal, treeTopic } from './topics.js'
 import { createQueue } from './async-queue.js'
@@ -20,7 +20,7 @@ export interface SettledOptions {
   readonly root: string
   /** The tree from this thread down. */
   readonly thread: string
-  /** Need not rest. */
+  /** A thread that need not be at rest. */
   readonly but?: string
 }
 
@@ -32,7 +32,7 @@ export interface SettledServices {
   readonly signal?: AbortSignal
 }
 
-/** What was lost may be anything. */
+/** Stands for signals that were lost. */
 const missed = 'missed'
 
 /** Resolves when the thread is at rest. */
@@ -41,7 +41,7 @@ export async function threadSettled(
   root: string,
   readHead: () => Promise<StoredHead>,
 ): Promise<StoredHead> {
-  return ringing({ ...services, root }, async (next) => {
+  return waitForSignals({ ...services, root }, async (next) => {
     for (;;) {
       const head = await readHead()
       if (head.rest) return head
@@ -51,123 +51,120 @@ export async function threadSettled(
 }
 
 /** Resolves when the tree is at rest. */
-export async function treeSettled(services: SettledServices, resting: SettledOptions): Promise<void> {
-  const tree = new Tree(services.backend, resting)
-  return ringing({ ...services, root: resting.root }, async (next) => {
-    await tree.look()
-    while (!(await tree.rests())) {
+export async function treeSettled(services: SettledServices, options: SettledOptions): Promise<void> {
+  const tree = new TreeWait(services.backend, options)
+  return waitForSignals({ ...services, root: options.root }, async (next) => {
+    await tree.readHeads()
+    while (!(await tree.isAtRest())) {
       if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
       for (let more = !tree.unread; more;) {
-        tree.hear(await next())
+        tree.take(await next())
         more = tree.busy
       }
     }
   })
 }
 
-/** Waits with a bell that rings for all news of a tree, from before the first look on. */
-export async function ringing<Value>(
+/** Runs a wait that is woken by every signal of a tree; it is subscribed before the wait first looks. */
+export async function waitForSignals<Value>(
   { backend, closed, signal, root }: SettledServices & { readonly root: string },
   wait: (next: () => Promise<Json>) => Promise<Value>,
 ): Promise<Value> {
   signal?.throwIfAborted()
-  const bell = createQueue<Json>(signal ? AbortSignal.any([closed, signal]) : closed)
+  const signals = createQueue<Json>(signal ? AbortSignal.any([closed, signal]) : closed)
   const stop = backend.signals.subscribe(
     treeTopic(root),
-    (value) => bell.push(value),
-    () => bell.push(missed),
+    (value) => signals.push(value),
+    () => signals.push(missed),
   )
   try {
     return await wait(async () => {
-      const value = await bell.next()
+      const value = await signals.next()
       signal?.throwIfAborted()
       if (value === undefined) throw skeinClosed()
       return value
     })
   } finally {
     stop()
-    bell.close()
+    signals.close()
   }
 }
 
-class Tree {
+class TreeWait {
   /** Last known record of each thread. */
   private seqs = new Map<string, number>()
   private restless = new Set<string>()
-  /** Signals were lost: only a look will tell. */
+  /** Signals were lost: only reading the heads tells. */
   private blind = false
   /**
-   * Mail was there and could not be read: it is on its way to its reader, or was just finished. Nobody may tell of
-   * that here.
+   * The mailbox listed mail but reading it gave none: it is still arriving, or was just finished. No signal will say
+   * which, so the mailbox must be read again.
    */
   unread = false
   private readonly backend: Backend
-  private readonly resting: SettledOptions
+  private readonly options: SettledOptions
 
-  constructor(backend: Backend, resting: SettledOptions) {
+  constructor(backend: Backend, options: SettledOptions) {
     this.backend = backend
-    this.resting = resting
+    this.options = options
   }
 
-  /** Some thread of it is known not to rest. */
+  /** Some thread of it is known not to be at rest. */
   get busy(): boolean {
     return !this.blind && this.restless.size > 0
   }
 
-  hear(value: Json): void {
+  take(value: Json): void {
     if (value === missed) this.blind = true
-    const news = toTreeSignal(value)
-    if (news?.kind !== 'committed' || !isObject(value) || !news.path.includes(this.resting.thread)) return
-    this.note(news.thread, { seq: news.records.at(-1)?.seq ?? 0, rest: value['rest'] === true })
+    const signal = toTreeSignal(value)
+    if (signal?.kind !== 'committed' || !isObject(value) || !signal.path.includes(this.options.thread)) return
+    this.note(signal.thread, { seq: signal.records.at(-1)?.seq ?? 0, rest: value['rest'] === true })
   }
 
   private note(thread: string, { seq, rest }: { readonly seq: number; readonly rest: boolean }): void {
     if (seq < (this.seqs.get(thread) ?? 0)) return
     this.seqs.set(thread, seq)
-    if (rest || thread === this.resting.but) this.restless.delete(thread)
+    if (rest || thread === this.options.but) this.restless.delete(thread)
     else this.restless.add(thread)
   }
 
-  /** Looks at all heads; whether something is otherwise than before. */
-  async look(): Promise<boolean> {
+  /** Reads all heads; true when something has changed since the last reading. */
+  async readHeads(): Promise<boolean> {
     const before = this.seqs
     this.seqs = new Map()
     this.restless = new Set()
     this.blind = false
-    const { root, thread } = this.resting
-    for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-      const page = await this.backend.heads.list({ root, ...defined({ cursor }) })
-      for (const head of page.heads) if (head.path.includes(thread)) this.note(head.thread, head)
-      cursor = page.next
-    }
+    const { root, thread } = this.options
+    for await (const head of eachHead(this.backend, { root }))
+      if (head.path.includes(thread)) this.note(head.thread, head)
     return before.size !== this.seqs.size || [...this.seqs].some(([id, seq]) => before.get(id) !== seq)
   }
 
-  async rests(): Promise<boolean> {
+  async isAtRest(): Promise<boolean> {
     if (this.busy || (await this.awaitsMail())) return false
-    await this.look()
-    if (this.restless.size > 0 || (await this.awaitsMail(this.resting.root))) return false
-    return !(await this.look()) && this.restless.size === 0
+    await this.readHeads()
+    if (this.restless.size > 0 || (await this.awaitsMail(this.options.root))) return false
+    return !(await this.readHeads()) && this.restless.size === 0
   }
 
-  /** With the root, also mail that is on its way into a box. */
+  /** With the root: also mail that is under way into a mailbox. */
   private async awaitsMail(root?: string): Promise<boolean> {
     this.unread = false
     for (const thread of await this.backend.mailbox.waiting(undefined, root))
-      if (this.seqs.has(thread) || (await this.isToBe(thread))) return true
+      if (this.seqs.has(thread) || (await this.willBeCreated(thread))) return true
     return false
   }
 
-  /** A thread that is not there yet, and that its mail makes. */
-  private async isToBe(thread: string): Promise<boolean> {
+  /** Whether a thread of the tree does not exist yet and will be created by its mail. */
+  private async willBeCreated(thread: string): Promise<boolean> {
     const { heads, mailbox } = this.backend
     const head = await heads.get(thread)
-    if (head) return head.path.includes(this.resting.thread)
+    if (head) return head.path.includes(this.options.thread)
     const mails = await mailbox.read(thread, 0)
     this.unread = mails.length === 0
     for (const { body } of mails) {
       const command = readMail(body)
-      if (command?.kind === 'create' && command.path.includes(this.resting.thread)) return true
+      if (command?.kind === 'create' && command.path.includes(this.options.thread)) return true
     }
     return this.unread
   }

@@ -73,8 +73,8 @@ export interface ViewServices {
   readonly closed: AbortSignal
 }
 
-/** Where the viewed thread is. */
-interface ThreadLocation {
+/** A thread, and the tree that it is in. */
+export interface ThreadLocation {
   readonly root: string
   readonly thread: string
 }
@@ -125,44 +125,41 @@ async function readUpToNow(threads: Projectors, following: FollowOptions): Promi
   return cursor
 }
 
-/** Where a run is found, and which events of the tree are the run's. */
+/** A run of the viewed thread: where it begins, and which events of the tree are the run's. */
 export interface RunScope extends ThreadLocation {
-  /** The first record of the run has a greater sequence. */
-  readonly after: number
+  /** Gives the sequence before the first record of the run; called once, before the other two. */
+  start(): Promise<number>
   /** Asked of every event, in order. */
   belongs(event: DurableEvent | DeltaEvent): boolean
-  ends(event: DurableEvent | DeltaEvent): boolean
+  /** Whether the turn of the run was seen to begin. */
+  hasBegun(): boolean
 }
 
-/** The changes of a run, from its first record to its result. */
+/** The changes of a run, from its first record to its result. Deltas are heard while the run is looked for. */
 export async function* runChanges(
-  { backend, closed, root }: ViewServices & { readonly root: string },
-  find: () => Promise<RunScope>,
-  { tree = false, signal }: ViewOptions,
+  { backend, closed }: ViewServices,
+  { root, thread, start: findStart, belongs, hasBegun }: RunScope,
+  { tree = false, signal }: ViewOptions = {},
 ): AsyncGenerator<ThreadChange, void, undefined> {
-  // A tree is followed before the run is found, so that no word of its beginning is missed.
-  const known = tree ? undefined : await find()
-  let opened: { readonly scope: RunScope; readonly threads: Projectors } | undefined
+  const threads = new Projectors(backend, thread)
   const start = async (): Promise<string | undefined> => {
-    const scope = known ?? (await find())
-    const threads = new Projectors(backend, scope.thread)
-    await threads.load(scope.thread, scope.after)
-    opened = { scope, threads }
-    if (!tree) return `0.${scope.after}`
-    const [entry] = await backend.journal.read(scope.thread, { after: scope.after, limit: 1 })
-    // The whole entry of the first record is read: records of it that were taken already change nothing.
+    const after = await findStart()
+    await threads.load(thread, after)
+    if (!tree) return `0.${after}`
+    const [entry] = await backend.journal.read(thread, { after, limit: 1 })
+    // The cursor before that entry: records of it that were taken already change nothing.
     return entry && `${entry.position - 1}.0`
   }
-  const following = { root, closed, start, ...defined({ thread: known?.thread, signal }) }
+  const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal }) }
   for await (const followed of followWithRecords(backend, following)) {
-    if (!opened) continue
-    const { scope, threads } = opened
-    const { event } = followed
     const change = await threads.take(followed)
-    const belongs = scope.belongs(event)
-    const ended = scope.ends(event)
-    if (change && (belongs || ended)) yield ended ? { ...change, result: change.result ?? neverBegun } : change
-    if (ended) return
+    if (!change) continue
+    const { event } = followed
+    const isOfRun = belongs(event)
+    const unread = event.thread === thread && !hasBegun() && endsThread(event)
+    if (unread) yield { ...change, result: neverBegun }
+    else if (isOfRun) yield change
+    if (unread || (event.thread === thread && hasBegun() && change.result)) return
   }
 }
 

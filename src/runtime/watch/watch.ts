@@ -1,19 +1,15 @@
 /**
- * Watching a tree: its records from the journal, then live, without a gap and without a repetition; and what its models
- * say meanwhile. Every watcher reads for itself, so any number may, early or late, here or in another process.
+ * Watching a tree: its records from the journal, then live, without a gap or a repetition, and deltas of its models and
+ * tools. Every watcher reads for itself, so there may be any number of them, early or late, in any process.
  *
- * FW1 Each record is given once, from the cursor on: of one thread in order of `seq`, of a tree in order of position.
- *     So whoever is cut off anywhere and goes on from the last cursor misses nothing; a lost signal is healed from
- *     the journal.
- * FW2 A delta is given only while its step is unanswered, and only in its place: text that was missed is replaced by
- *     a `stream.reset` with the text so far.
- * FW3 Nothing is given after `stop`, and nothing is left behind.
- * - News of a whole tree is a bell: commits of several threads are told in any order (J7), and only the journal
- *   knows theirs.
- * FW6 A delta is given after the record that its thread had last when it was said, although that may become durable
- *     later.
- * FW5 Where the record that was given last is not in the journal (the tree was deleted and its id is used again, or
- *     the store is an older copy), that is told, and everything that is there follows.
+ * FW1 Each record is given once, from the cursor on: of one thread by `seq`, of a tree by position. A lost signal is
+ *     healed from the journal.
+ * FW2 A delta is given only while its step is unanswered and only where it continues the text given so far; missed
+ *     text is replaced by a `stream.reset` with the text so far.
+ * FW3 After `stop` nothing is given, and no listener is left.
+ * FW5 Where the record given last is not in the journal (the id is used again, or the store is an older copy), the
+ *     watcher is told, and everything that is there follows.
+ * FW6 A delta is given after the record that its thread had last when it was made.
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
 import type { DeltaEvent } from '../../core/records/event.js'
@@ -26,20 +22,18 @@ import { EarlyDeltas } from './early-deltas.js'
 import { createDeltaFilter } from './delta-filter.js'
 
 export interface WatchOptions {
-  /** Gives the cursor to begin with, in place of `from`; what is said until then is heard already. */
+  /** Finds the cursor to begin with, in place of `from`; signals are buffered until then. */
   readonly start?: () => Promise<string | undefined>
   readonly root: string
   /** Only this thread of the tree. */
   readonly thread?: string
   /** Cursor of the last event that was seen; absent: from the beginning. */
   readonly from?: string
-  /** `now`: end when everything that is durable now was given. */
+  /** `now`: ends when everything that is durable now was given. */
   readonly until?: 'now'
   /** Ends the watch with a failure: the skein was closed. */
   readonly closed?: AbortSignal
-  /**
-   * News that may wait until the journal was read; with more the watch ends with STREAM_LAGGED. Default: any number.
-   */
+  /** Signals that may wait while the journal is read; more end the watch with STREAM_LAGGED. Default: any number. */
   readonly maxBuffered?: number
 }
 
@@ -47,85 +41,82 @@ export interface Watcher {
   /** Records that were not given before. */
   records(committed: CommitSignal): void
   delta?(event: DeltaEvent): void
-  /** What was given is of a tree that is gone; another follows (FW5). Absent: that is the end. */
+  /** What was given is of a deleted tree; another follows (FW5). Absent: the watch ends with UNKNOWN_THREAD. */
   reset?(path: readonly string[]): void
-  /** Resolves when it can take more of the past. */
+  /** Resolves when the watcher can take more of the past. */
   room?(): Promise<void>
-  /** The end of `until: 'now'`, or what went wrong; nothing is given after it. */
+  /** The end of `until: 'now'`, or a failure; nothing is given after it. */
   ended(failed?: unknown): void
 }
 
 const batch = 1_000
 
-/** Begins to watch; returns what stops it. */
-export function watch(backend: Backend, watching: WatchOptions, watcher: Watcher): () => void {
-  const life = new Watch(backend, watching, watcher)
-  life.begin()
-  return () => life.stop()
+/** Begins to watch; returns the function that stops it. */
+export function watch(backend: Backend, options: WatchOptions, watcher: Watcher): () => void {
+  const watching = new Watch(backend, options, watcher)
+  watching.begin()
+  return () => watching.stop()
 }
 
 class Watch {
   readonly #backend: Backend
-  readonly #watching: WatchOptions
+  readonly #options: WatchOptions
   readonly #watcher: Watcher
   /** The last record that was given. */
   #at: Cursor
-  /** Of a tree: the last record of each thread that was given, or that is before the cursor. */
-  readonly #given = new Map<string, number>()
-  /**
-   * It began before the first record of the tree, so a thread of which nothing was given has no record before the
-   * cursor.
-   */
+  /** Of a tree: the last record of each thread that was given or is before the cursor. */
+  readonly #lastSeqs = new Map<string, number>()
+  /** The watch began before the tree's first record: a thread of which nothing was given has none before the cursor. */
   #wholeTree = false
   readonly #paths = new Map<string, readonly string[]>()
-  #spoken = createDeltaFilter()
-  /** Commits that wait until the journal was read; undefined when watching live. */
+  #deltas = createDeltaFilter()
+  /** Commits that wait until the journal was read; undefined while live. */
   #waiting: CommitSignal[] | undefined = []
-  #removed = false
-  /** Something was committed, or signals were lost, while the journal was being read. */
-  #again = false
+  #treeRemoved = false
+  /** Something was committed, or signals were lost, while the journal was read. */
+  #readAgain = false
   readonly #early = new EarlyDeltas()
   #stopped = false
-  #stopHearing: () => void = () => undefined
+  #unsubscribe: () => void = () => undefined
 
-  constructor(backend: Backend, watching: WatchOptions, watcher: Watcher) {
+  constructor(backend: Backend, options: WatchOptions, watcher: Watcher) {
     this.#backend = backend
-    this.#watching = watching
+    this.#options = options
     this.#watcher = watcher
-    this.#at = parseCursor(watching.from)
-    this.#wholeTree = !watching.start && this.#at.position === 0
+    this.#at = parseCursor(options.from)
+    this.#wholeTree = !options.start && this.#at.position === 0
   }
 
   begin(): void {
-    const { root, until, closed } = this.#watching
+    const { root, until, closed } = this.#options
     const { signals } = this.#backend
     if (until !== 'now') {
-      const heard = (value: Json): void => {
-        const news = toTreeSignal(value)
-        if (news) this.#hear(news)
+      const take = (value: Json): void => {
+        const signal = toTreeSignal(value)
+        if (signal) this.#onSignal(signal)
       }
-      this.#stopHearing = signals.subscribe(treeTopic(root), heard, () => this.#missed())
+      this.#unsubscribe = signals.subscribe(treeTopic(root), take, () => this.#catchUp())
       signals.publish(catchUpTopic, { root })
     }
     closed?.addEventListener('abort', this.#onClosed, { once: true })
     if (closed?.aborted) queueMicrotask(this.#onClosed)
-    const { start } = this.#watching
-    if (!start) return this.#readUp()
+    const { start } = this.#options
+    if (!start) return this.#readThenGoLive()
     start().then(
       (from) => {
         this.#at = parseCursor(from)
         this.#wholeTree = this.#at.position === 0
-        this.#readUp()
+        this.#readThenGoLive()
       },
       (thrown: unknown) => this.#end(thrown),
     )
   }
 
-  /** FW3 */
+  /** FW3: nothing is given after it, and no listener is left. */
   stop(): void {
     this.#stopped = true
-    this.#stopHearing()
-    this.#watching.closed?.removeEventListener('abort', this.#onClosed)
+    this.#unsubscribe()
+    this.#options.closed?.removeEventListener('abort', this.#onClosed)
   }
 
   readonly #onClosed = (): void => this.#end(skeinClosed())
@@ -137,119 +128,120 @@ class Watch {
   }
 
   #concerns(thread: string): boolean {
-    return this.#watching.thread === undefined || this.#watching.thread === thread
+    return this.#options.thread === undefined || this.#options.thread === thread
   }
 
-  #hear(news: TreeSignal): void {
+  #onSignal(signal: TreeSignal): void {
     if (this.#stopped) return
-    if (news.kind === 'removed') return this.#hearRemoved()
-    if (news.kind === 'spoken') return this.#hearSpoken(news)
-    if (this.#watching.thread === undefined) return this.#ring(news)
-    if (!this.#concerns(news.thread)) return
-    if (!this.#waiting) return this.#hearCommitted(news)
-    this.#waiting.push(news)
-    this.#checkHeld()
+    if (signal.kind === 'removed') return this.#onRemoved()
+    if (signal.kind === 'spoken') return this.#onDelta(signal)
+    if (this.#options.thread === undefined) return this.#onTreeCommit(signal)
+    if (!this.#concerns(signal.thread)) return
+    if (!this.#waiting) return this.#onCommit(signal)
+    this.#waiting.push(signal)
+    this.#checkBuffered()
   }
 
-  #hearRemoved(): void {
-    this.#removed = true
-    if (!this.#waiting) this.#end(removed(this.#watching.root))
+  #onRemoved(): void {
+    this.#treeRemoved = true
+    if (!this.#waiting) this.#end(removed(this.#options.root))
   }
 
-  /** FW6 */
-  #hearSpoken(spoken: DeltaSignal): void {
-    const { thread } = spoken.event
+  /** FW6: a delta waits for the record that it follows. */
+  #onDelta(delta: DeltaSignal): void {
+    const { thread } = delta.event
     if (!this.#concerns(thread)) return
     const given = this.#lastGiven(thread)
-    if (given !== undefined && spoken.after <= given) return this.#say(spoken.event)
-    this.#early.add(spoken)
-    this.#checkHeld()
-    // Whether that record is before the cursor is known after a read.
-    if (given === undefined) this.#missed()
+    if (given !== undefined && delta.after <= given) return this.#giveDelta(delta.event)
+    this.#early.add(delta)
+    this.#checkBuffered()
+    // Only a read tells whether that record is before the cursor.
+    if (given === undefined) this.#catchUp()
   }
 
   /** The last record of the thread that was given; undefined: not known, its records may be before the cursor. */
   #lastGiven(thread: string): number | undefined {
-    if (this.#watching.thread !== undefined) return this.#at.seq
-    return this.#given.get(thread) ?? (this.#wholeTree ? 0 : undefined)
+    if (this.#options.thread !== undefined) return this.#at.seq
+    return this.#lastSeqs.get(thread) ?? (this.#wholeTree ? 0 : undefined)
   }
 
-  #say(event: DeltaEvent): void {
-    if (!this.#stopped && this.#spoken.fits(event)) this.#watcher.delta?.(event)
+  #giveDelta(event: DeltaEvent): void {
+    if (!this.#stopped && this.#deltas.fits(event)) this.#watcher.delta?.(event)
   }
 
-  #sayEarly(thread: string, given: number): void {
-    for (const event of this.#early.take(thread, given)) this.#say(event)
+  #giveEarlyDeltas(thread: string, given: number): void {
+    for (const event of this.#early.take(thread, given)) this.#giveDelta(event)
   }
 
-  /** FW6 */
-  #show(committed: CommitSignal): void {
+  /** FW6: the records of a commit, with early deltas between them. */
+  #giveInOrder(committed: CommitSignal): void {
     const { thread, records } = committed
     let shown = 0
     while (shown < records.length) {
-      const said = this.#early.firstAfter(thread)
-      const later = said === undefined ? -1 : records.findIndex(({ seq }) => seq > said)
+      const after = this.#early.firstAfter(thread)
+      const later = after === undefined ? -1 : records.findIndex(({ seq }) => seq > after)
       const end = later < 0 ? records.length : later
       const some = shown === 0 && end === records.length ? records : records.slice(shown, end)
-      if (some.length > 0) this.#showRecords({ ...committed, records: some })
-      this.#sayEarly(thread, (records[end]?.seq ?? lastSeq(records) + 1) - 1)
+      if (some.length > 0) this.#giveRecords({ ...committed, records: some })
+      this.#giveEarlyDeltas(thread, (records[end]?.seq ?? lastSeq(records) + 1) - 1)
       shown = end
     }
   }
 
-  #showRecords(committed: CommitSignal): void {
+  #giveRecords(committed: CommitSignal): void {
     for (const record of committed.records) {
       if (record.type === 'model.replied' || record.type === 'calls.made')
-        this.#spoken.answered(committed.thread, record.step)
+        this.#deltas.answered(committed.thread, record.step)
     }
     this.#watcher.records(committed)
   }
 
-  #checkHeld(): void {
-    const { maxBuffered = Infinity } = this.#watching
-    if (this.#early.size + (this.#waiting?.length ?? 0) > maxBuffered) this.#end(lagged(this.#watching))
+  #checkBuffered(): void {
+    const { maxBuffered = Infinity } = this.#options
+    if (this.#early.size + (this.#waiting?.length ?? 0) > maxBuffered) this.#end(lagged(this.#options))
   }
 
-  #ring(news: CommitSignal): void {
-    this.#paths.set(news.thread, news.path)
-    if (news.position > this.#at.position) this.#missed()
+  /** Commits of several threads are signalled in any order (J7), so a signal only says that it is time to read. */
+  #onTreeCommit(signal: CommitSignal): void {
+    this.#paths.set(signal.thread, signal.path)
+    if (signal.position > this.#at.position) this.#catchUp()
   }
 
-  #hearCommitted(news: CommitSignal): void {
-    const first = news.records[0]?.seq ?? 0
-    const last = lastSeq(news.records)
-    // A gap; or a later commit with an earlier record, which is another thread's of the same id (FW5).
-    if (first > this.#at.seq + 1 || (news.position > this.#at.position && last <= this.#at.seq)) this.#missed()
-    else this.#take(news, last)
+  #onCommit(signal: CommitSignal): void {
+    const first = signal.records[0]?.seq ?? 0
+    const last = lastSeq(signal.records)
+    // A gap; or a later commit with an earlier record, which is of another thread with the same id (FW5).
+    if (first > this.#at.seq + 1 || (signal.position > this.#at.position && last <= this.#at.seq)) this.#catchUp()
+    else this.#take(signal, last)
   }
 
   #take(committed: CommitSignal, last: number): void {
     const { thread, position, records } = committed
-    if (this.#stopped || this.#isGiven(position, last)) return
-    const seen = this.#watching.thread !== undefined || position === this.#at.position ? this.#at.seq : 0
+    if (this.#stopped || this.#wasGiven(position, last)) return
+    const seen = this.#options.thread !== undefined || position === this.#at.position ? this.#at.seq : 0
     this.#at = { position, seq: last }
-    if (this.#watching.thread === undefined) this.#given.set(thread, last)
+    if (this.#options.thread === undefined) this.#lastSeqs.set(thread, last)
     const fresh = (records[0]?.seq ?? 0) > seen ? records : records.filter(({ seq }) => seq > seen)
-    this.#show(fresh === records ? committed : { ...committed, records: fresh })
+    this.#giveInOrder(fresh === records ? committed : { ...committed, records: fresh })
   }
 
   /** Whether all up to this record of an entry was given. */
-  #isGiven(position: number, last: number): boolean {
+  #wasGiven(position: number, last: number): boolean {
     const { position: at, seq } = this.#at
-    return this.#watching.thread !== undefined ? last <= seq : position < at || (position === at && last <= seq)
+    return this.#options.thread !== undefined ? last <= seq : position < at || (position === at && last <= seq)
   }
 
-  /** FW1: reads what was said meanwhile; news that comes in the meantime waits. */
-  #missed(): void {
+  /** FW1: reads the journal for what the signals did not tell; signals wait meanwhile. */
+  #catchUp(): void {
     if (this.#stopped) return
-    if (this.#waiting) this.#again = true
+    if (this.#waiting) this.#readAgain = true
     else {
       this.#waiting = []
-      this.#readUp()
+      this.#readThenGoLive()
     }
   }
 
-  #readUp(): void {
+  #readThenGoLive(): void {
     this.#readJournal().then(
       () => this.#goLive(),
       (thrown: unknown) => this.#end(thrown),
@@ -264,17 +256,14 @@ class Watch {
         await this.#reset(entries.length > 0)
         continue
       }
-      for (const entry of entries) if (!this.#isGiven(entry.position, lastOf(entry))) await this.#give(entry)
+      for (const entry of entries) if (!this.#wasGiven(entry.position, lastOf(entry))) await this.#takeEntry(entry)
       more = entries.length === batch
-      if (entries.length === 0 && this.#watching.thread !== undefined) await this.#expectThere()
+      if (entries.length === 0 && this.#options.thread !== undefined) await this.#checkExists()
     }
-    for (const [thread, seq] of before) this.#know(thread, seq)
+    for (const [thread, seq] of before) this.#learnLast(thread, seq)
   }
 
-  /**
-   * Of threads that speak and of which nothing was given: what is durable now is before the cursor, or is about to be
-   * given.
-   */
+  /** The last records of threads with early deltas and unknown position: before the cursor, or about to be given. */
   async #lastOfUnknown(): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>()
     for (const thread of this.#early.threads) {
@@ -283,44 +272,44 @@ class Watch {
     return found
   }
 
-  #know(thread: string, seq: number): void {
-    if (this.#stopped || this.#given.has(thread)) return
-    this.#given.set(thread, seq)
-    this.#sayEarly(thread, seq)
+  #learnLast(thread: string, seq: number): void {
+    if (this.#stopped || this.#lastSeqs.has(thread)) return
+    this.#lastSeqs.set(thread, seq)
+    this.#giveEarlyDeltas(thread, seq)
   }
 
-  /** From the entry of the last record that was given on, so that it is seen whether that is still there. */
+  /** Begins with the entry of the record given last, to see whether that is still there. */
   #next(): Promise<readonly StoredEntry[]> {
-    const { root, thread } = this.#watching
+    const { root, thread } = this.#options
     const { position, seq } = this.#at
     const { journal } = this.#backend
     if (thread !== undefined) return journal.read(thread, { after: Math.max(0, seq - 1), limit: batch })
     return journal.readTree(root, { after: Math.max(0, position - 1), limit: batch })
   }
 
-  async #give(entry: StoredEntry): Promise<void> {
+  async #takeEntry(entry: StoredEntry): Promise<void> {
     const { thread, position } = entry
     const path = await this.#pathOf(thread)
     await this.#watcher.room?.()
     this.#take({ kind: 'committed', thread, path, position, records: decode(thread, entry) }, lastOf(entry))
   }
 
-  /** FW5 */
+  /** FW5: everything that is there now follows. */
   async #reset(isThere: boolean): Promise<void> {
-    const { root, thread = root } = this.#watching
-    if (!isThere) await this.#expectThere()
+    const { root, thread = root } = this.#options
+    if (!isThere) await this.#checkExists()
     if (!this.#watcher.reset) throw removed(thread)
     this.#at = parseCursor(undefined)
-    this.#spoken = createDeltaFilter()
-    this.#given.clear()
+    this.#deltas = createDeltaFilter()
+    this.#lastSeqs.clear()
     this.#wholeTree = true
     this.#paths.clear()
     const path = await this.#pathOf(thread)
     if (!this.#stopped) this.#watcher.reset(path)
   }
 
-  async #expectThere(): Promise<void> {
-    const thread = this.#watching.thread ?? this.#watching.root
+  async #checkExists(): Promise<void> {
+    const thread = this.#options.thread ?? this.#options.root
     if (!(await this.#backend.heads.get(thread))) throw removed(thread)
   }
 
@@ -332,15 +321,15 @@ class Watch {
 
   #goLive(): void {
     if (this.#stopped) return
-    if (this.#again) {
-      this.#again = false
-      return this.#readUp()
+    if (this.#readAgain) {
+      this.#readAgain = false
+      return this.#readThenGoLive()
     }
-    if (this.#watching.until === 'now') return this.#end()
-    const heard = this.#waiting ?? []
+    if (this.#options.until === 'now') return this.#end()
+    const waiting = this.#waiting ?? []
     this.#waiting = undefined
-    for (const news of heard) this.#hear(news)
-    if (this.#removed) this.#end(removed(this.#watching.root))
+    for (const signal of waiting) this.#onSignal(signal)
+    if (this.#treeRemoved) this.#end(removed(this.#options.root))
   }
 }
 
@@ -352,7 +341,7 @@ function lastOf({ first, count }: StoredEntry): number {
   return first + count - 1
 }
 
-/** A run is looked for by the sequence alone: its position is 0. */
+/** A cursor of a run has position 0: it is found by its sequence alone. */
 function holds(entry: StoredEntry | undefined, { position, seq }: Cursor): boolean {
   return (
     entry !== undefined && (position === 0 || entry.position === position) && entry.first <= seq && lastOf(entry) >= seq

@@ -9,7 +9,10 @@ import { scriptedModel } from '../../../../src/models/scripted.js'
 function slowApp(script: Parameters<typeof tinyApp>[0]['script'] = [calls('slow'), 'done', 'done again']) {
   const end = deferred<string>()
   const began = deferred<AbortSignal>()
-  const slow = looseTool('slow', ({ signal }) => (began.resolve(signal), end.promise))
+  const slow = looseTool('slow', ({ signal }) => {
+    began.resolve(signal)
+    return end.promise
+  })
   return { ...tinyApp({ script, tools: [slow, looseTool('look', () => 'looked')] }), end, began: began.promise }
 }
 
@@ -170,7 +173,10 @@ onEveryStore('pause and resume', (world) => {
     await thread.send('go').accepted()
     await began
     let settled = false
-    const settling = thread.settled().then((head) => ((settled = true), head))
+    const settling = thread.settled().then((head) => {
+      settled = true
+      return head
+    })
     await quiet()
     expect(settled).toBe(false)
     end.resolve('now')

@@ -71,9 +71,16 @@ onEveryStore('files', (world) => {
   it('F5, T3: a write from outside while a step runs makes a call that may run again do so', async () => {
     let ran = 0
     const wait = looseTool('wait', () => 'approved', { needsApproval: true })
-    const look = looseTool('look', async ({ files }) => (ran++, (await files.exists('/note')) ? 'seen' : 'not seen'), {
-      sideEffect: false,
-    })
+    const look = looseTool(
+      'look',
+      async ({ files }) => {
+        ran++
+        return (await files.exists('/note')) ? 'seen' : 'not seen'
+      },
+      {
+        sideEffect: false,
+      },
+    )
     const skein = await world.open(once([wait, look]))
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
@@ -105,9 +112,16 @@ onEveryStore('files', (world) => {
 
   it('F5: the quota is told at once, and decided in call order when calls run beside each other', async () => {
     const write = (name: string, size: number) =>
-      looseTool(name, async ({ files }) => (await files.writeFile(`/${name}`, 'x'.repeat(size)), `wrote ${size}`), {
-        sideEffect: false,
-      })
+      looseTool(
+        name,
+        async ({ files }) => {
+          await files.writeFile(`/${name}`, 'x'.repeat(size))
+          return `wrote ${size}`
+        },
+        {
+          sideEffect: false,
+        },
+      )
     const app = once([write('a', 60), write('b', 60), write('c', 30), write('huge', 1000)])
     const thread = await (
       await world.open(app, { limits: { maxFileBytes: 100 } })

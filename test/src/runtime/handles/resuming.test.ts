@@ -42,7 +42,10 @@ onEveryStore('a host that is told which trees to go on with', (world) => {
       family({
         lead: ({ step, messages }) =>
           step === 0 ? { calls: [{ tool: 'writer', args: { message: 'a' } }] } : `so: ${last(messages)}`,
-        writer: async () => (await wait(), 'written'),
+        writer: async () => {
+          await wait()
+          return 'written'
+        },
       })
     const first = await world.open(app(() => stuck.promise))
     const lead = await first.threads.create({ agent: 'lead', id: 'lead' })

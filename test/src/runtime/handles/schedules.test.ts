@@ -62,7 +62,10 @@ onEveryStore('kv from outside', (world) => {
 
 /** A model that answers what it is asked, and a tool that notes its runs. */
 function noting(ran: unknown[], more: readonly ToolDefinition[] = []) {
-  const note = looseTool('note', (_, { n }) => (ran.push(n), `noted ${String(n)}`))
+  const note = looseTool('note', (_, { n }) => {
+    ran.push(n)
+    return `noted ${String(n)}`
+  })
   return tinyApp({
     script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? `read ${messages.at(-1)?.text ?? ''}` : 'hello'),
     tools: [note, ...more],
@@ -127,7 +130,10 @@ onEveryStore('schedule from outside', (world) => {
     await world.close(skein)
     world.clock.advance(10_000)
     skein = await world.open(noting(ran))
-    await until('the one that is overdue', () => (world.clock.advance(0), ran.length === 1))
+    await until('the one that is overdue', () => {
+      world.clock.advance(0)
+      return ran.length === 1
+    })
     thread = await skein.threads.get('t')
     await until('the answer', async () => (await thread.messages()).at(-1)?.text === 'read noted soon')
     await thread.settled()
@@ -136,7 +142,10 @@ onEveryStore('schedule from outside', (world) => {
     await quiet()
     expect([ran, skein.host.threadsAwake]).toEqual([['soon'], 0])
     world.clock.advance(40_000)
-    await until('the other', () => (world.clock.advance(0), ran.length === 2))
+    await until('the other', () => {
+      world.clock.advance(0)
+      return ran.length === 2
+    })
     expect(ran).toEqual(['soon', 'late'])
   })
 
@@ -147,7 +156,10 @@ onEveryStore('schedule from outside', (world) => {
     await thread.schedule('note', { n: 1 }, { delayMs: 5_000 })
     await until('it to be let go', () => skein.host.threadsAwake === 0)
     world.clock.advance(5_000)
-    await until('the call', () => (world.clock.advance(0), ran.length === 1))
+    await until('the call', () => {
+      world.clock.advance(0)
+      return ran.length === 1
+    })
     expect(ran).toEqual([1])
   })
 
@@ -216,28 +228,43 @@ onEveryStore('schedule from outside', (world) => {
     await world.close(skein)
     const asks = tinyApp({
       script: ({ messages }) => `read ${messages.at(-1)?.text ?? ''}`,
-      tools: [looseTool('note', () => (ran.push('ran'), 'x'), { needsApproval: true })],
+      tools: [
+        looseTool(
+          'note',
+          () => {
+            ran.push('ran')
+            return 'x'
+          },
+          { needsApproval: true },
+        ),
+      ],
     }).app
     skein = await world.open(asks)
     world.clock.advance(1_000)
     const thread = await skein.threads.get(id)
-    await until(
-      'the error',
-      async () => (
-        world.clock.advance(0),
-        (await thread.messages()).at(-1)?.text.startsWith('read Error UNKNOWN_TOOL') === true
-      ),
-    )
+    await until('the error', async () => {
+      world.clock.advance(0)
+      return (await thread.messages()).at(-1)?.text.startsWith('read Error UNKNOWN_TOOL') === true
+    })
     world.clock.advance(1_000)
-    await until('the question', async () => (world.clock.advance(0), (await thread.status()) === 'awaiting_approval'))
+    await until('the question', async () => {
+      world.clock.advance(0)
+      return (await thread.status()) === 'awaiting_approval'
+    })
     expect(ran).toEqual([])
   })
 
   it('F6: joins the turn that is going on; a cancel of that turn does not take it away', async () => {
     const ran: unknown[] = []
     const began = deferred()
-    const slow = looseTool('slow', () => (began.resolve(), deferred().promise))
-    const note = looseTool('note', (_, { n }) => (ran.push(n), 'noted'))
+    const slow = looseTool('slow', () => {
+      began.resolve()
+      return deferred().promise
+    })
+    const note = looseTool('note', (_, { n }) => {
+      ran.push(n)
+      return 'noted'
+    })
     const { app } = tinyApp({
       script: ({ messages }) => (messages.length === 1 ? calls('slow') : 'done'),
       tools: [slow, note],
@@ -283,7 +310,10 @@ onEveryStore('schedule in a body', (world) => {
     const tools = [
       looseTool(
         'fail',
-        ({ schedule }) => (schedule('note', { n: 'never' }, { delayMs: 1 }), Promise.reject(new Error('no'))),
+        ({ schedule }) => {
+          schedule('note', { n: 'never' }, { delayMs: 1 })
+          return Promise.reject(new Error('no'))
+        },
         {
           uses: ['note'],
         },
@@ -299,8 +329,7 @@ onEveryStore('schedule in a body', (world) => {
       looseTool('note', () => 'noted'),
     ]
     const { app } = tinyApp({
-      script: ({ step }) =>
-        step === 0 ? calls('fail', 'plan', 'peek', 'sly') : step === 1 ? calls('drop', 'peek') : 'done',
+      script: ({ step }) => [calls('fail', 'plan', 'peek', 'sly'), calls('drop', 'peek')][step] ?? 'done',
       tools,
     })
     const thread = await created(await world.open(app))

@@ -50,7 +50,10 @@ function tapped<Part extends Journal | Heads, Name extends keyof Part>(
     get(target, key) {
       const own = bound(target, Reflect.get(target, key))
       return key === name && typeof own === 'function'
-        ? (...args: Parameters<Journal['read']>) => (heard(args), own(...args))
+        ? (...args: Parameters<Journal['read']>) => {
+            heard(args)
+            return own(...args)
+          }
         : own
     },
   })

@@ -90,14 +90,24 @@ onEveryStore('a tool that needs a variable', (world) => {
 
   it('T10: an effect has no intent while it waits, and runs once; an approval comes first', async () => {
     let ran = 0
-    const pay = looseTool('pay', async (state) => (ran++, state.env('PLACE')), {
-      variables: place,
-      sideEffect: true,
-      needsApproval: true,
-      idempotent: true,
-    })
+    const pay = looseTool(
+      'pay',
+      async (state) => {
+        ran++
+        return state.env('PLACE')
+      },
+      {
+        variables: place,
+        sideEffect: true,
+        needsApproval: true,
+        idempotent: true,
+      },
+    )
     const records: string[] = []
-    world.tap.commit = (commit, go) => (records.push(...typesIn(commit)), go())
+    world.tap.commit = (commit, go) => {
+      records.push(...typesIn(commit))
+      return go()
+    }
     const skein = await world.open(
       tinyApp({ tools: [pay], script: ({ step, messages }) => (step === 0 ? calls('pay') : last(messages)) }).app,
     )

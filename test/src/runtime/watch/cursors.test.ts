@@ -21,7 +21,12 @@ const children = 12
 
 const swarm = () =>
   family({
-    tools: [looseTool('look', async () => (await turns(2), 1))],
+    tools: [
+      looseTool('look', async () => {
+        await turns(2)
+        return 1
+      }),
+    ],
     lead: ({ step }) =>
       step === 0 ? calls(...Array.from({ length: children }, (_, n) => write(`part ${n}`))) : 'all written',
     writer: ({ step }) => (step < 2 ? calls('look', 'look') : 'written'),
@@ -210,7 +215,14 @@ function shuffled(source: Store, chance: () => number): Store {
       let open = true
       const late: typeof signals.publish = (topic, value, unheard) =>
         void turns(Math.floor(chance() * 12)).then(() => open && signals.publish(topic, value, unheard))
-      return { ...backend, signals: { ...signals, publish: late }, close: () => ((open = false), backend.close()) }
+      return {
+        ...backend,
+        signals: { ...signals, publish: late },
+        close: () => {
+          open = false
+          return backend.close()
+        },
+      }
     },
   }
 }

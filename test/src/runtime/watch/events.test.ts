@@ -50,7 +50,10 @@ onEveryStore('cursors', (world) => {
   it('FW1, R2: going on while the thread runs misses nothing and repeats nothing', async () => {
     const gates = [deferred(), deferred()]
     const { app } = tinyApp({
-      script: async ({ step }) => (await gates[step]?.promise, script({ step })),
+      script: async ({ step }) => {
+        await gates[step]?.promise
+        return script({ step })
+      },
       tools: [looseTool('look', () => 1)],
     })
     const skein = await world.open(app)

@@ -40,7 +40,12 @@ onEveryStore('messages to a busy thread', (world) => {
 
   it('F4, R1: turns of their own wait their time, and each run has its own answer', async () => {
     const slow = deferred()
-    const { app } = tinyApp({ script: async ({ messages }) => (await slow.promise, `re ${messages.at(-1)?.text}`) })
+    const { app } = tinyApp({
+      script: async ({ messages }) => {
+        await slow.promise
+        return `re ${messages.at(-1)?.text}`
+      },
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const runs = ['a', 'b', 'c'].map((text) => thread.send(text, { delivery: 'new_turn' }))
@@ -129,7 +134,12 @@ onEveryStore('one message, one turn', (world) => {
 
   it('F1: queued messages are listed too', async () => {
     const slow = deferred()
-    const { app } = tinyApp({ script: async () => (await slow.promise, 'done') })
+    const { app } = tinyApp({
+      script: async () => {
+        await slow.promise
+        return 'done'
+      },
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('one')

@@ -34,7 +34,12 @@ onEveryStore('consumers of a run', (world) => {
               ],
             }
           : 'done',
-      tools: [looseTool('look', (_, { at }) => (ran++, at))],
+      tools: [
+        looseTool('look', (_, { at }) => {
+          ran++
+          return at
+        }),
+      ],
     })
     return { ...made, ran: () => ran }
   }
@@ -108,12 +113,18 @@ onEveryStore('consumers of a run', (world) => {
       await files.writeFile('/chart.png', 'a chart')
       return { status: 'success', result: 'drawn', attachments: ['/chart.png'] }
     })
-    const remark = looseTool('remark', (state) => (state.queueMessage('by the way'), 'remarked'))
+    const remark = looseTool('remark', (state) => {
+      state.queueMessage('by the way')
+      return 'remarked'
+    })
     const app = family({
       tools: [chart, remark],
       relation: { supervision: { strategy: 'one_for_one', maxRestarts: 2 } },
       lead: ({ step }) => (step === 0 ? calls(write('draw'), 'remark') : 'done'),
-      writer: ({ step }) => (step > 0 ? 'here is the chart' : tries++ === 0 ? { error: 'boom' } : calls('chart')),
+      writer: ({ step }) => {
+        if (step > 0) return 'here is the chart'
+        return tries++ === 0 ? { error: 'boom' } : calls('chart')
+      },
     })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })

@@ -12,7 +12,7 @@ import { addUsage, noUsage } from '../../../../src/core/usage.js'
 import { TurnView } from '../../../../src/runtime/watch/turn-view.js'
 import type { ChildView } from '../../../../src/runtime/watch/child-views.js'
 import { Projector } from '../../../../src/runtime/watch/projection.js'
-import type { Changes, RunCall, RunResult } from '../../../../src/runtime/watch/projection.js'
+import type { Changes, RunCall, RunResult, ThreadProjection } from '../../../../src/runtime/watch/projection.js'
 import { happenings, live } from '../../../helpers/life.js'
 import { times } from '../../../helpers/soak.js'
 
@@ -85,17 +85,23 @@ function eachTurn(
   )
 }
 
-/** A projection of the whole life; `look` sees it after every record. */
-function projected(
-  look: (projector: Projector, changes: Changes, state: ThreadState, record: ThreadRecord) => void,
-): void {
+interface LivedRecord {
+  readonly record: ThreadRecord
+  readonly changes: Changes
+  /** The thread as the projection has it, and as the fold has it. */
+  readonly value: ThreadProjection
+  readonly state: ThreadState
+}
+
+/** A projection of the whole life, looked at after every record. */
+function eachRecord(look: (lived: LivedRecord) => void): void {
   fc.assert(
     fc.property(happenings, (all) => {
       const projector = new Projector(createState('t'), { keepMessages: true })
       const state = createState('t')
       for (const record of live(all).records) {
         fold(state, record)
-        look(projector, projector.take(record), state, record)
+        look({ record, changes: projector.take(record), value: projector.value, state })
       }
     }),
     runs,
@@ -104,7 +110,7 @@ function projected(
 
 describe('a projection of a thread', () => {
   it('R1: its children are those that the thread lists, after every record', () => {
-    projected(({ value }, _, state) => {
+    eachRecord(({ value, state }) => {
       const rows = value.children.map(({ topic: _topic, usage: _usage, failure: _failure, ...entry }) => entry)
       expect(rows).toEqual(childrenOf(state))
     })
@@ -112,9 +118,9 @@ describe('a projection of a thread', () => {
 
   it('R1: the rows that it tells of, put together, are the rows that it has', () => {
     let told = new Map<string, ChildView>()
-    projected(({ value }, { children }, state) => {
+    eachRecord(({ value, changes, state }) => {
       if (state.seq === 1) told = new Map()
-      for (const row of children)
+      for (const row of changes.children)
         if (row.status === 'not started') told.delete(row.reference)
         else told.set(row.reference, row)
       // Places in line move on by themselves; these lives use a reference twice, which a thread never does.
@@ -125,13 +131,13 @@ describe('a projection of a thread', () => {
   })
 
   it('R1: what its children have spent is what the thread has heard of', () => {
-    projected(({ value }, _, state) => {
+    eachRecord(({ value, state }) => {
       expect(value.children.reduce((sum, { usage }) => addUsage(sum, usage), noUsage)).toEqual(state.usageBelow)
     })
   })
 
   it('R1: every child that was called says what it was asked', () => {
-    projected(({ value }) => {
+    eachRecord(({ value }) => {
       for (const { topic, status } of value.children) expect(topic).toBe(status === 'in line' ? undefined : 'write')
     })
   })
@@ -139,7 +145,7 @@ describe('a projection of a thread', () => {
   it('R1: its messages, calls and result are those of its turns', () => {
     const messages: Message[] = []
     const answered = new Set<string>()
-    projected(({ value }, changes, state, record) => {
+    eachRecord(({ value, changes, state, record }) => {
       if (state.seq === 1) messages.length = 0
       if (state.seq === 1) answered.clear()
       messages.push(...changes.messages)

@@ -1,0 +1,28 @@
+/**
+ * What the handles on threads are made with, and the two answers that all of them share: that a thread is not there,
+ * and when an iteration ends.
+ */
+import type { Backend } from '../../backend/port.js'
+import type { Clock, Random } from '../../core/clock.js'
+import { SkeinError } from '../../core/failure.js'
+import type { Secrets } from '../secrets/secrets.js'
+
+export interface ThreadServices {
+  readonly backend: Backend
+  readonly clock: Clock
+  readonly random: Random
+  /** Aborted when the skein or the client is closed. */
+  readonly closed: AbortSignal
+  readonly secrets: Secrets
+}
+
+export function threadMissing(id: string): never {
+  throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, {
+    data: { thread: id },
+  })
+}
+
+/** An iteration over events ends quietly when its reader's signal, or the skein, says so. */
+export function untilClosed(closed: AbortSignal, signal?: AbortSignal): AbortSignal {
+  return signal ? AbortSignal.any([signal, closed]) : closed
+}

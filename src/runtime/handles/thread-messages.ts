@@ -1,0 +1,152 @@
+/**
+ * The messages of a thread and the runs that they begin: sending, reading, editing, and finding the turn that a
+ * message belongs to.
+ */
+import type { Backend } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
+import { SkeinError } from '../../core/failure.js'
+import type { Message } from '../../core/records/message.js'
+import type { ThreadRecord } from '../../core/records/record.js'
+import { decode } from '../journal/journal.js'
+import { wake, wakeWhole } from '../journal/wake.js'
+import { messagesOf } from '../watch/projection.js'
+import { createRun } from '../watch/run.js'
+import type { Run, RunLocation } from '../watch/run.js'
+import type { ThreadLocation } from '../watch/view.js'
+import { plainJson } from './inbox.js'
+import type { AcceptedCommand, SendToThread } from './send-command.js'
+import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
+import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
+import { threadMissing } from './services.js'
+import type { ThreadServices } from './services.js'
+
+export interface MessagePage {
+  /** The id of the last message that was read. */
+  readonly after?: string
+  /** How many at most. Default: all. */
+  readonly limit?: number
+  /** Whether silent messages are given. Default `hide`. */
+  readonly silent?: 'hide' | 'show'
+}
+
+export interface ThreadMessages {
+  messages(page?: MessagePage): Promise<readonly Message[]>
+  /** Says something to it: a text, or an object with `text` and any of the options. */
+  send(message: string | SendMessage, options?: SendOptions): Run
+  /** Stores a message without starting a turn. */
+  inject(text: string, options?: InjectOptions): Promise<void>
+  /**
+   * Has a message read otherwise from now on: to its model, in lists. What was recorded stays, and what was said in
+   * answer to it.
+   */
+  edit(id: string, text: string): Promise<void>
+  /** Takes a message out of what is read. Of a reply with calls, and of a result, only the words go. */
+  remove(id: string): Promise<void>
+  /** The run of an earlier message. */
+  run(id: string): Run
+  /** The run that is going on. */
+  current(): Promise<Run | undefined>
+  /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
+  callTool(name: string, args?: unknown): Promise<Run>
+}
+
+export function createThreadMessages(
+  services: ThreadServices,
+  { root, thread }: ThreadLocation,
+  send: SendToThread,
+): ThreadMessages {
+  const { backend, random } = services
+  const runServices = { ...services, root, thread }
+  const run = (id: string): Run => createRun(runServices, id, () => findRun(backend, { root, thread, run: id }))
+  const edit = async (message: string, text?: string): Promise<void> => {
+    await checkKnown(backend, thread, message)
+    await send({ kind: 'edit', message, ...defined({ text }) })
+  }
+  return {
+    messages: (page) => readMessages(backend, thread, page),
+    send(message, options) {
+      const checked = checkMessage(message, options)
+      const { text, id = random.id(), delivery = 'steer', silent, attachments = [], context } = checked
+      const command = {
+        kind: 'message',
+        role: 'user',
+        text,
+        delivery,
+        ...defined({ silent: silent || undefined }),
+        ...givenContext(context),
+      } as const
+      const accepted =
+        attachments.length > 0
+          ? storeAttachments(backend, attachments).then((stored) => send({ ...command, ...stored }, id))
+          : send(command, id)
+      accepted.catch(() => undefined) // whoever consumes the run hears of it
+      return createRun(runServices, id, () => locateSent(backend, { root, thread, run: id }, accepted))
+    },
+    async inject(message, options) {
+      const { text, id = random.id(), role = 'user', silent } = checkInjected(message, options)
+      await send({ kind: 'message', role, text, delivery: 'store', ...defined({ silent: silent || undefined }) }, id)
+    },
+    edit,
+    remove: (message) => edit(message),
+    run,
+    async current() {
+      const { turn } = (await wake(backend, thread)).state
+      return turn && run(turn.run)
+    },
+    async callTool(name, args = {}) {
+      const { run: joined = '' } = await send({ kind: 'call', tool: name, args: plainJson(args) })
+      return run(joined)
+    },
+  }
+}
+
+async function readMessages(backend: Backend, id: string, page: MessagePage = {}): Promise<readonly Message[]> {
+  const { state } = await wakeWhole(backend, id)
+  if (state.seq === 0) threadMissing(id)
+  const { after, limit = Infinity, silent = 'hide' } = page
+  const all = messagesOf(state)
+  const start = after === undefined ? 0 : all.findIndex((message) => message.id === after) + 1
+  if (after !== undefined && start === 0)
+    throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(after)}`)
+  return all
+    .slice(start)
+    .filter((message) => silent === 'show' || !message.silent)
+    .slice(0, limit)
+}
+
+async function checkKnown(backend: Backend, id: string, message: string): Promise<void> {
+  const all = await readMessages(backend, id, { silent: 'show' })
+  if (all.some((each) => each.id === message)) return
+  throw new SkeinError(
+    'BAD_OPTION',
+    `thread ${id} has no message ${JSON.stringify(message)}; messages() gives their ids`,
+  )
+}
+
+interface RunId extends ThreadLocation {
+  readonly run: string
+}
+
+async function locateSent(backend: Backend, sent: RunId, accepted: Promise<AcceptedCommand>): Promise<RunLocation> {
+  const { seq, run = sent.run } = await accepted
+  // Its own turn: the message is the last record but one at most. A turn it joined began earlier.
+  return run === sent.run ? { ...sent, after: Math.max(0, seq - 2) } : findRun(backend, { ...sent, run })
+}
+
+/** Reads the journal for the first record of a run; a message that steered leads to the run that it joined. */
+async function findRun(backend: Backend, { root, thread, run }: RunId): Promise<RunLocation> {
+  for (const entry of await backend.journal.read(thread)) {
+    for (const record of decode(thread, entry)) {
+      const joined = runOf(record, run)
+      if (joined === run) return { root, thread, run, after: record.seq - 1 }
+      if (joined !== undefined) return findRun(backend, { root, thread, run: joined })
+    }
+  }
+  throw new SkeinError('UNKNOWN_RUN', `thread ${thread} has no run ${JSON.stringify(run)}`)
+}
+
+/** The run that a record begins or joins, where it is about the message or the run `id`. */
+function runOf(record: ThreadRecord, id: string): string | undefined {
+  if (record.type === 'turn.started') return record.run === id ? id : undefined
+  return record.type === 'message.received' && record.id === id ? record.run : undefined
+}
