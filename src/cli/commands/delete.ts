@@ -1,4 +1,4 @@
-/** `skein delete`: removes a tree for ever, by its root. */
+/** `skein delete`: removes a tree of threads for ever, by its root. */
 import type { Command } from 'commander'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'

@@ -1,4 +1,4 @@
-/** `skein doctor`: looks whether Skein can run here, and says what to do where it cannot. */
+/** `skein doctor`: checks whether Skein can run here, and says what to do where it cannot. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { Finding } from '../../index.js'

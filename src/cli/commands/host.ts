@@ -48,10 +48,10 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--limit <name=value>', limitHelp, several)
     .option('--workers <count>', workersHelp)
     .option('--worker-env <name>', workerEnvHelp, several)
-    .action((app: string, options: Options) => runCommand(command, (context) => host(context, { ...options, app })))
+    .action((app: string, options: Options) => runCommand(command, (context) => serve(context, { ...options, app })))
 }
 
-async function host(context: CommandContext, request: HostRequest): Promise<ExitCode> {
+async function serve(context: CommandContext, request: HostRequest): Promise<ExitCode> {
   const line = createLines(context.out)
   // What the host begins with is in its first line.
   let serving = false

@@ -1,4 +1,4 @@
-/** `skein hosts`: the processes that serve a store, and what each says of itself. */
+/** `skein hosts`: lists the processes that serve a store, with what each says of itself. */
 import type { Command } from 'commander'
 import type { HostInfo, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
@@ -28,7 +28,7 @@ async function list({ out }: CommandContext, client: SkeinClient): Promise<ExitC
   return exitCode.ok
 }
 
-/** What others wrote may be anything. */
+/** Hosts write these themselves, so a word may be anything. */
 const word = (text: string): string => oneLine(text, 60) || '?'
 
 export function rowsOf(hosts: readonly HostInfo[], partitions: number): readonly (readonly string[])[] {

@@ -1,4 +1,4 @@
-/** What happens to a call, and who speaks, in the words that every view of a turn uses. */
+/** What happens to a call, and who speaks, in the words that all views of a turn share. */
 import type { Message } from '../../index.js'
 import type { CallChange, ShownHoldReason } from './calls.js'
 import { duration, failureLine, oneLine, preview } from '../format.js'
@@ -16,8 +16,8 @@ export function waitsFor(why: ShownHoldReason, missing: readonly string[] = []):
   return `waits for ${needs[why]}${missing.length > 0 ? ` ${label(missing.join(', '))}` : ''}`
 }
 
-/** Undefined where there is nothing to say. `more` goes behind the name of a call that is answered. */
-export function callLine(paint: CliOutput['paint'], change: CallChange, more: string): string | undefined {
+/** Undefined where there is nothing to tell. `details` follow the name of a call that is answered. */
+export function callLine(paint: CliOutput['paint'], change: CallChange, details: string): string | undefined {
   const { state, call } = change
   const tool = label(call.tool)
   const by = 'by' in change && change.by !== undefined ? ` by ${oneLine(change.by, 100)}` : ''
@@ -25,33 +25,33 @@ export function callLine(paint: CliOutput['paint'], change: CallChange, more: st
     case 'asked':
       return `→ ${tool} ${paint('dim', preview(call.args, 200))}`
     case 'held':
-      return `${paint('yellow', '‖')} ${tool} ${paint('yellow', waitsFor(change.why, change.missing))}${said(change.prompt)}`
+      return `${paint('yellow', '‖')} ${tool} ${paint('yellow', waitsFor(change.why, change.missing))}${colonText(change.prompt)}`
     case 'freed':
       return `→ ${tool} ${change.how}${by}${change.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
     case 'denied':
-      return `${paint('red', '✗')} ${tool} ${paint('red', `denied${by}${said(change.comment)}`)}`
+      return `${paint('red', '✗')} ${tool} ${paint('red', `denied${by}${colonText(change.comment)}`)}`
     case 'again':
       return `${paint('yellow', '↻')} ${tool} runs again: what it read has changed`
     case 'returned':
       return undefined
     case 'answered': {
       const { outcome } = change
-      if (outcome.ok) return `${paint('green', '✓')} ${tool} ${more}`.trimEnd()
+      if (outcome.ok) return `${paint('green', '✓')} ${tool} ${details}`.trimEnd()
       return (
         `${paint('red', '✗')} ${tool} ` +
-        `${more === '' ? '' : `${more} `}${paint('red', failureLine(outcome.failure))}`
+        `${details === '' ? '' : `${details} `}${paint('red', failureLine(outcome.failure))}`
       )
     }
   }
 }
 
-/** How long a call that is answered took, or why no time. */
+/** How long the call took, or why it took no time. */
 export function durationOf({ tookMs, cached }: Extract<CallChange, { state: 'answered' }>): string {
   if (cached) return 'cached'
   return tookMs === undefined ? '' : duration(tookMs)
 }
 
-function said(text: string | undefined): string {
+function colonText(text: string | undefined): string {
   return text === undefined || text.trim() === '' ? '' : `: ${oneLine(text, 500)}`
 }
 

@@ -1,4 +1,4 @@
-/** Watching turns: shows one until it ends or stands still, and finds those that are under way. */
+/** Watches a turn: shows it until it ends or stands still. Also finds the turns of a thread that are still to be shown. */
 import { defined } from '../../core/defined.js'
 import type { Run, SkeinClient, Thread } from '../../index.js'
 import type { Ask } from './ask.js'
@@ -16,9 +16,9 @@ export interface TurnWatchOptions {
   readonly client: SkeinClient
   readonly thread: Thread
   readonly run: Run
-  /** How it goes on where no other process serves it; undefined when that was told already. */
+  /** The command that goes on with it where no other process serves it; undefined when that was printed already. */
   readonly goOn?: () => string | undefined
-  /** Asks whoever watches for what is waited for. */
+  /** Asks the person who watches for what the turn waits for. */
   readonly ask?: Ask
   /** No other turn of the thread is open. */
   readonly alone?: boolean
@@ -28,11 +28,11 @@ export interface TurnWatchOptions {
 
 export interface WatchResult {
   readonly code: ExitCode
-  /** The turn that it was: a message that steers belongs to another one. */
+  /** The turn that was shown: that of a message that steers is another one. */
   readonly run: string
 }
 
-/** Shows a turn, and when it stands still what to type. */
+/** Shows a turn and, when it stands still, the commands that let it go on. */
 export async function watchHere(
   { out, store }: CommandContext,
   { goOn, echoed, ...watched }: TurnWatchOptions,
@@ -74,18 +74,18 @@ async function watchTurn(
 /** Where a thread stood at some moment. */
 export interface ThreadStanding {
   readonly seq: number
-  /** The turn that had begun and not ended. */
+  /** The turn that was open. */
   readonly open?: string
 }
 
 export async function standingOf(thread: Thread): Promise<ThreadStanding> {
-  // In this order: a turn that begins in between is seen twice, not never.
+  // In this order: a turn that begins in between is found twice rather than never.
   const { seq } = await thread.info()
   const open = await thread.current()
-  return { seq, ...(open && { open: open.id }) }
+  return { seq, ...defined({ open: open?.id }) }
 }
 
-/** The turns that were open then or began since, oldest first; looks for more when the last one was watched. */
+/** The turns that were open then or began since, oldest first; looks for more when the last one was shown. */
 export async function* turnsSince(thread: Thread, { seq, open }: ThreadStanding): AsyncGenerator<Run> {
   if (open !== undefined) yield thread.run(open)
   let from: string | undefined

@@ -13,10 +13,10 @@ type Asked = Extract<Fact, { type: 'model.replied' }>['calls'][number]
 
 interface Timed {
   readonly fact: Fact
-  readonly at: number
+  readonly time: number
 }
 
-const at = (fact: Fact, time = 0): Timed => ({ fact, at: time })
+const at = (fact: Fact, time = 0): Timed => ({ fact, time })
 const value = (text: string): Outcome => ({ ok: true, value: text })
 const asked = (calls: readonly Asked[]): Timed =>
   at({
@@ -38,7 +38,7 @@ const begin: readonly Timed[] = [
 /** The view of a thread that has these records. */
 function changesOf(facts: readonly Timed[]): readonly ThreadChange[] {
   const projector = new Projector(createState('t1'), { keepMessages: true })
-  return [...begin, ...facts].map(({ fact, at: time }, index): ThreadChange => {
+  return [...begin, ...facts].map(({ fact, time }, index): ThreadChange => {
     const record: ThreadRecord = { ...fact, seq: index + 1, at: time }
     const changes = projector.take(record)
     const { value: thread } = projector
@@ -137,46 +137,50 @@ const childOf = (index: number, child: Life['child']): Pick<Asked, 'child'> =>
     : {}
 
 const lives: Readonly<Record<string, Life>> = {
-  'at once': { facts: (at) => [result(at, 'a')], end: { outcome: 'a' } },
-  kept: { facts: (at) => [result(at, 'a', true), settled(at, 'kept')], end: { outcome: 'a' } },
+  'at once': { facts: (index) => [result(index, 'a')], end: { outcome: 'a' } },
+  kept: { facts: (index) => [result(index, 'a', true), settled(index, 'kept')], end: { outcome: 'a' } },
   stale: {
-    facts: (at) => [
-      result(at, 'old', true),
-      settled(at, 'stale'),
-      { ...result(at, 'new', true), again: true },
-      settled(at, 'kept'),
+    facts: (index) => [
+      result(index, 'old', true),
+      settled(index, 'stale'),
+      { ...result(index, 'new', true), again: true },
+      settled(index, 'kept'),
     ],
     end: { outcome: 'new' },
   },
-  cached: { facts: (at) => [settled(at, 'cached', 'a')], end: { outcome: 'a', cached: true } },
+  cached: { facts: (index) => [settled(index, 'cached', 'a')], end: { outcome: 'a', cached: true } },
   approved: {
     hold: { why: 'approval' },
-    facts: (at) => [approved(at), { type: 'call.began', step: 1, index: at }, result(at, 'a')],
+    facts: (index) => [approved(index), { type: 'call.began', step: 1, index }, result(index, 'a')],
     end: { outcome: 'a' },
   },
   denied: {
     hold: { why: 'approval' },
-    facts: (at) => [{ type: 'call.decided', step: 1, index: at, decision: 'reject' }],
+    facts: (index) => [{ type: 'call.decided', step: 1, index, decision: 'reject' }],
     end: 'denied',
   },
   answered: {
-    facts: (at) => [
-      { type: 'call.held', step: 1, index: at, why: 'person' },
-      { type: 'call.answered', step: 1, index: at, output: 'x' },
-      result(at, 'a', true),
-      settled(at, 'kept'),
+    facts: (index) => [
+      { type: 'call.held', step: 1, index, why: 'person' },
+      { type: 'call.answered', step: 1, index, output: 'x' },
+      result(index, 'a', true),
+      settled(index, 'kept'),
     ],
     end: { outcome: 'a' },
   },
-  'by a child': { child: 'waited for', facts: (at) => [called.called(at), called.reported(at)], end: { outcome: 'a' } },
+  'by a child': {
+    child: 'waited for',
+    facts: (index) => [called.called(index), called.reported(index)],
+    end: { outcome: 'a' },
+  },
   'by a child that nobody waits for': {
     child: 'away',
-    facts: (at) => [called.called(at), called.noted(at)],
+    facts: (index) => [called.called(index), called.noted(index)],
     end: { outcome: 'a' },
   },
   'by a child with files': {
     child: 'forked',
-    facts: (at) => [called.called(at), called.forked(at), result(at, 'a', true), settled(at, 'kept')],
+    facts: (index) => [called.called(index), called.forked(index), result(index, 'a', true), settled(index, 'kept')],
     end: { outcome: 'a' },
   },
 }

@@ -12,8 +12,8 @@ import { fixture, objects, place } from './binary.js'
 import { nasty } from './fixtures/nasty.js'
 
 /** What a terminal would obey, or what would not be seen. */
-// oxlint-disable-next-line no-control-regex
 const obeyed =
+  // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF]|[\u{E0000}-\u{E007F}]/u
 
 describe('the escape', () => {
@@ -42,7 +42,12 @@ describe('the way to the screen', () => {
   const screen = () => {
     let text = ''
     const stream = Object.assign(
-      new Writable({ write: (chunk: Buffer, _, done) => ((text += chunk.toString()), done()) }),
+      new Writable({
+        write(chunk: Buffer, _, done) {
+          text += chunk.toString()
+          done()
+        },
+      }),
       { isTTY: true, columns: 200, rows: 40 },
     )
     return { stream: stream as Screen & Writable, text: () => text }
