@@ -79,9 +79,9 @@ const commands: Readonly<Record<string, Entry>> = {
 
 const exitCodesAndVariables = `
 Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
-Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA, SKEIN_NATS_CERT,
-SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with the key for secrets), SKEIN_KEY (the key itself),
-NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA,
+SKEIN_NATS_CERT, SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with the key for secrets),
+SKEIN_KEY (the key itself), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
 
 interface ProgramListener {
   /** The command line names this command. */

@@ -42,8 +42,8 @@ async function inbox(
     out.print(listing(out, items))
     if (items.some(({ args }) => preview(args, Infinity) !== preview(args, maxArgsLength)))
       out.note(
-        `args that end with … are cut: ${commandLine(store, 'skein', 'inbox', '--full')} shows all of them, and so does ` +
-          `skein approve before it decides`,
+        `args that end with … are cut: ${commandLine(store, 'skein', 'inbox', '--full')} shows all of them, and so ` +
+          `does skein approve before it decides`,
       )
   }
   return exitCode.ok

@@ -125,7 +125,8 @@ function budgetText({ left, reserved }: NonNullable<ThreadUsage['budget']>): str
 function messageText({ paint }: CliOutput, message: Message): string {
   const { role, text, at, calls = [], tool, failed, fromCache } = message
   const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${label(tool ?? 'tool')}` : (speakerOf(message) ?? role)
-  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`
+  const time = `${clockTime(at)}${fromCache ? ' cached' : ''}`
+  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', time)}\n`
   const body = role === 'tool' ? preview(text, 2_000) : visible(text).trimEnd()
   const requested = calls
     .map((call) => `${paint('dim', '→')} ${label(call.tool)} ${paint('dim', preview(call.args, 500))}\n`)

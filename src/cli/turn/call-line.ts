@@ -25,9 +25,15 @@ export function callLine(paint: CliOutput['paint'], change: CallChange, details:
     case 'asked':
       return `→ ${tool} ${paint('dim', preview(call.args, 200))}`
     case 'held':
-      return `${paint('yellow', '‖')} ${tool} ${paint('yellow', waitsFor(change.why, change.missing))}${colonText(change.prompt)}`
+      return (
+        `${paint('yellow', '‖')} ${tool} ` +
+        `${paint('yellow', waitsFor(change.why, change.missing))}${colonText(change.prompt)}`
+      )
     case 'freed':
-      return `→ ${tool} ${change.how}${by}${change.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
+      return (
+        `→ ${tool} ${change.how}${by}` +
+        `${change.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
+      )
     case 'denied':
       return `${paint('red', '✗')} ${tool} ${paint('red', `denied${by}${colonText(change.comment)}`)}`
     case 'again':

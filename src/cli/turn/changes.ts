@@ -23,8 +23,8 @@ export async function* turnChanges(
 }
 
 /**
- * Everything that happens to the thread is followed, because what becomes of a turn that the message waits behind, or of
- * other messages, must be seen too: a turn before it that stands still holds it up.
+ * Follows everything that happens to the thread: a turn that the message waits behind holds it up when it stands
+ * still.
  */
 async function* changesAmongTurns(thread: Thread, run: Run): AsyncGenerator<TurnChange> {
   await run.accepted()

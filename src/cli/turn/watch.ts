@@ -1,4 +1,4 @@
-/** Watches a turn: shows it until it ends or stands still. Also finds the turns of a thread that are still to be shown. */
+/** Shows a turn until it ends or stands still, and finds the turns of a thread that are still to be shown. */
 import { defined } from '../../core/defined.js'
 import type { Run, SkeinClient, Thread } from '../../index.js'
 import type { Ask } from './ask.js'

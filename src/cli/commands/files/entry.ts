@@ -24,7 +24,7 @@ export async function* entriesIn(files: Files, path: string, deep: boolean): Asy
   }
 }
 
-/** A store that an earlier Skein wrote may have such a name; followed, it would lead in a circle or out of the files. */
+/** A store that an earlier Skein wrote may have such a name; it would lead in a circle or out of the files. */
 async function badName(path: string, name: string): Promise<Error> {
   const { SkeinError } = await import('../../../index.js')
   return new SkeinError(
