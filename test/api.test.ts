@@ -131,6 +131,7 @@ const doors: readonly Door[] = [
       'ThreadUsage',
       'ThreadValues',
       'ThreadView',
+      'ThreadViewOptions',
       'ThreadWait',
       'ToolCallOf',
       'ToolContexts',

@@ -58,7 +58,7 @@ export interface Head {
   readonly name?: string
   /** Its own words for what it is doing. */
   readonly says?: string
-  /** Why it is paused or terminated. */
+  /** Why it is paused or terminated, or rests because its budget is spent. */
   readonly reason?: string
   /** How many of its children failed for good. */
   readonly dead?: number

@@ -1,6 +1,7 @@
 /**
- * Exit codes (contract C1) and what leads to which. Scripts branch on them, so a turn that stopped early (too many
- * steps, too late) is a failure here although it ended cleanly: its work is not complete.
+ * Exit codes (contract C1), and which stop reason, status or failure leads to which. Scripts branch on them, so a turn
+ * that stopped early (too many steps, a deadline) exits with a failure although it ended cleanly: its work is not
+ * complete.
  */
 import type { FailureGroup, StopReason } from '../index.js'
 
@@ -41,15 +42,15 @@ export function isStandstill(status: string): status is Standstill {
   return standstills.some((known) => known === status)
 }
 
-/** What a thread that has nothing to do stands at. */
+/** The exit code for a thread that has nothing to do. */
 export function exitOfStatus(status: string): ExitCode {
-  // Not `waiting`: children come back by themselves.
+  // `waiting` is none of these: children come back by themselves.
   if (isStandstill(status)) return exitCode.waiting
   if (status === 'failed') return exitCode.failed
   return status === 'terminated' ? exitCode.cancelled : exitCode.ok
 }
 
-/** 4 when whoever typed the command must change something: where nothing runs, what a model would read is for them. */
+/** 4 when the user must change something; that includes failures that otherwise a model would read and mend. */
 export function exitOfFailure(group: FailureGroup): ExitCode {
   return group === 'caller' || group === 'model' ? exitCode.badInput : exitCode.failed
 }

@@ -1,37 +1,37 @@
 #!/usr/bin/env node
 /**
- * The `skein` binary: the program, in a process of its own.
+ * The `skein` binary: runs the program on the real process.
  *
- * - The process lives until the program is done, whatever else keeps the event loop alive or does not, and no
- *   longer: an app may hold timers and connections of its own.
+ * - The process ends when the program has ended, neither earlier because its event loop is empty nor later because
+ *   an app left timers and connections open.
  */
 import { fstatSync } from 'node:fs'
 import { MessageChannel } from 'node:worker_threads'
-import { skein } from './program.js'
 import type { CliProcess, StopSignal } from './process.js'
+import { skein } from './program.js'
 
 const { stdout, stderr, env } = process
 
-/** "Not a terminal" would be too much: under cron and systemd stdin is /dev/null. */
+/** "Not a terminal" would not do: under cron and systemd stdin is /dev/null. */
 function piped(): boolean {
-  const found = fstatSync(0)
-  return found.isFIFO() || found.isFile() || found.isSocket()
+  const stdin = fstatSync(0)
+  return stdin.isFIFO() || stdin.isFile() || stdin.isSocket()
 }
 
-function onSignal(heard: (signal: StopSignal) => void): void {
-  process.on('SIGINT', heard)
-  process.on('SIGTERM', heard)
+function onSignal(handler: (signal: StopSignal) => void): void {
+  process.on('SIGINT', handler)
+  process.on('SIGTERM', handler)
 }
 
-// `skein --help | head` closes the pipe early; without a listener that is a stack trace.
+// `skein --help | head` closes the pipe early: without a listener that would print a stack trace.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
 
-// An open port holds the process; a wait for another process would not.
+// An open port keeps the process alive; a pending promise would not.
 new MessageChannel().port1.on('message', () => undefined)
 const shell: CliProcess = {
-  // Opened when it is asked for: some commands read nothing.
+  // A getter, because reading `process.stdin` opens it, and some commands read nothing.
   get stdin() {
     return process.stdin
   },

@@ -1,11 +1,11 @@
 /**
- * Where a command's words go. Owns the two streams and, on a terminal, the transient lines at its bottom.
+ * The output of a command. Owns the two streams and, on a terminal, the transient lines at its bottom.
  *
  * - With `json` stdout and stderr carry JSON objects only, one per line.
  * - No escape code is written unless stdout is a terminal; no colour when NO_COLOR is set.
- * - A reader that goes away (`| head`) is no error: what is written after is dropped, and `gone` tells.
- * - All that is written goes through `visible`: the only codes on a screen are those of `paint` and of the
- *   lines at its bottom.
+ * - A reader that goes away (`| head`) is no error: what is written after that is dropped, and `gone` resolves.
+ * - All text goes through `visible`: the only escape codes on a screen are those of `paint` and of the transient
+ *   lines.
  */
 import { randomInt } from 'node:crypto'
 import { fitted } from './format.js'
@@ -22,17 +22,19 @@ export interface CliOutput {
   readonly mode: Mode
   /** Resolves when nobody reads stdout any more. */
   readonly gone: Promise<void>
-  /** Text for stdout, as it comes. */
+  /** Writes text to stdout. */
   print(text: string): void
-  /** Bytes for stdout, unchanged; resolves when there is room for more. */
+  /** Writes bytes to stdout, unchanged; resolves when there is room for more. */
   bytes(chunk: Uint8Array): Promise<void>
-  /** One object for stdout. */
+  /** Writes one object to stdout. */
   json(value: object): void
-  /** A line beside the result: stderr, as `{ note, … }` with --json. */
+  /** Writes a line beside the result, to stderr; with --json, as `{ note, … }`. */
   note(text: string, data?: object): void
-  /** The same, as the object that a program would want. */
+  /** The same; with --json, as this object. */
   complain(text: string, value: object): void
-  /** Lines at the bottom of a terminal, in the place of the last ones; nothing elsewhere. */
+  /** A person has ended the line on the terminal. */
+  lineTyped(): void
+  /** Replaces the transient lines at the bottom of a terminal; does nothing elsewhere. */
   show(lines: readonly string[]): void
   paint(colour: Colour, text: string): string
   /** The line, cut to the width of the terminal. */
@@ -40,14 +42,13 @@ export interface CliOutput {
 }
 
 export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean): CliOutput {
-  const terminal = stdout.isTTY === true && env['TERM'] !== 'dumb'
-  const mode: Mode = json ? 'json' : terminal ? 'live' : 'plain'
+  const mode = modeOf(json, stdout.isTTY === true && env['TERM'] !== 'dumb')
   const coloured = mode === 'live' && !env['NO_COLOR']
   const brush = createBrush()
   const bottom = createBottom(brush.shown, () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }))
   const gone = watchReaders(stdout, stderr)
-  const write = (stream: NodeJS.WritableStream, given: string): void => {
-    const text = brush.shown(given)
+  const write = (stream: NodeJS.WritableStream, raw: string): void => {
+    const text = brush.shown(raw)
     if (mode !== 'live') return void stream.write(text)
     stdout.write(bottom.clear())
     stream.write(text)
@@ -62,19 +63,28 @@ export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean)
     json: (value) => write(stdout, `${JSON.stringify(value)}\n`),
     note: (text, data) => line(text, { note: text, ...data }),
     complain: line,
+    lineTyped: bottom.lineTyped,
     show: (lines) => mode === 'live' && stdout.write(bottom.replace(lines)),
     paint: (colour, text) => (coloured ? brush.paint(colours[colour], text) : text),
     fit: (text) => brush.fit(text, (stdout.columns || 80) - 1),
   }
 }
 
+function modeOf(json: boolean, terminal: boolean): Mode {
+  if (json) return 'json'
+  return terminal ? 'live' : 'plain'
+}
+
 const plainEnd = '\u001B[0m'
 
-/** Codes of ours have a number in them that nobody else knows, until they are written. */
+/**
+ * Until they are written, our colour codes carry a random number: `shown` lets these through and makes all others,
+ * which models and tools wrote, visible.
+ */
 function createBrush() {
-  const own = randomInt(100_000, 1_000_000)
-  const code = (number: number): string => `\u001B[${number};${own}m`
-  const codes = new RegExp(`(\u001B\\[\\d+;${own}m)`)
+  const secret = randomInt(100_000, 1_000_000)
+  const code = (number: number): string => `\u001B[${number};${secret}m`
+  const codes = new RegExp(`(\u001B\\[\\d+;${secret}m)`)
   return {
     paint: (number: number, text: string): string => `${code(number)}${text}${code(0)}`,
     fit(text: string, columns: number): string {
@@ -84,12 +94,12 @@ function createBrush() {
     shown: (text: string): string =>
       text
         .split(codes)
-        .map((part, index) => (index % 2 === 0 ? visible(part) : part.replace(`;${own}m`, 'm')))
+        .map((part, index) => (index % 2 === 0 ? visible(part) : part.replace(`;${secret}m`, 'm')))
         .join(''),
   }
 }
 
-/** OP3. Both streams need a listener, or an EPIPE ends the process with a stack trace. */
+/** Resolves when nobody reads stdout. Both streams need a listener, or an EPIPE ends the process with a stack trace. */
 function watchReaders(stdout: Screen, stderr: NodeJS.WritableStream): Promise<void> {
   const broken = (error: NodeJS.ErrnoException): void => {
     if (error.code !== 'EPIPE') throw error
@@ -103,7 +113,7 @@ function watchReaders(stdout: Screen, stderr: NodeJS.WritableStream): Promise<vo
   })
 }
 
-/** The transient lines: what must be written to take them away and to put them back. */
+/** The transient lines: gives what must be written to remove them and to draw them again. */
 function createBottom(
   clean: (text: string) => string,
   size: () => { readonly columns: number; readonly rows: number },
@@ -119,7 +129,7 @@ function createBottom(
   const draw = (): string => {
     if (lines.length === 0) return ''
     const { columns, rows } = size()
-    // What was said above stays in sight.
+    // What was written above them stays in sight.
     const room = Math.ceil((rows * 2) / 3)
     const shown = lines.length > room ? [...lines.slice(0, room - 1), `… and ${lines.length - room + 1} more`] : lines
     const start = lineOpen ? '\n' : ''
@@ -129,6 +139,9 @@ function createBottom(
   }
   return {
     clear,
+    lineTyped: () => {
+      lineOpen = false
+    },
     restore(written: string): string {
       if (written !== '') lineOpen = !written.endsWith('\n')
       return lineOpen ? '' : draw()

@@ -1,6 +1,4 @@
-/**
- * What a command has of the process that it runs in. Nothing else in this folder but main.ts knows that there is one.
- */
+/** What a command may use of its process: streams, environment, signals. Only main.ts touches the real process. */
 import type { Readable, Writable } from 'node:stream'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM'
@@ -13,14 +11,14 @@ export interface Screen extends NodeJS.WritableStream {
 
 export interface CliProcess {
   readonly stdin: Readable
-  /** Whether someone gives something on stdin. */
+  /** Whether stdin is a pipe, a file or a socket. */
   piped(): boolean
-  /** Whether a person sits there, who can be asked. */
+  /** Whether a person sits at a terminal and can be asked. */
   interactive(): boolean
   readonly stdout: Screen
   readonly stderr: Writable
   readonly env: Readonly<Record<string, string | undefined>>
-  onSignal(heard: (signal: StopSignal) => void): void
+  onSignal(handler: (signal: StopSignal) => void): void
   /** Ends the process at once. */
   exit(code: number): void
 }

@@ -1,19 +1,19 @@
 /**
- * The `skein` program: which commands there are, and what is common to all of them. What a command takes and does
- * is in the file of its name, which is loaded only when it was asked for.
+ * The `skein` program: the list of its commands, and the options that all of them share. What a command takes and
+ * does is in `commands/`.
  *
- * - Nothing but commander is loaded before a command is known, so that help and completion answer at once.
- * - Input that cannot be understood ends with exit code 4, and says where help is.
+ * - The module of a command is loaded when that command is called: help and `--version` load commander alone.
+ * - A command line that cannot be parsed ends with exit code 4, and names the command that prints help.
  */
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
-import type { RunCommand } from './run-command.js'
 import type { CliProcess } from './process.js'
+import type { CommandModule } from './run-command.js'
 import { visible } from './visible.js'
 
 interface Entry {
   readonly summary: string
-  load(): Promise<{ register(command: Command, perform: RunCommand): void }>
+  load(): Promise<CommandModule>
 }
 
 const commands: Readonly<Record<string, Entry>> = {
@@ -31,29 +31,44 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'list what threads wait for a person to decide or to give',
     load: () => import('./commands/inbox.js'),
   },
-  approve: { summary: 'let a call run that waits for approval', load: () => import('./commands/approve.js') },
+  approve: {
+    summary: 'let a call run that waits for approval',
+    load: async () => (await import('./commands/decide.js')).approve,
+  },
   deny: {
     summary: 'decline what someone was asked for: an approval, an answer, values',
-    load: () => import('./commands/deny.js'),
+    load: async () => (await import('./commands/decide.js')).deny,
   },
   dead: {
     summary: 'list children that failed for good, try them again or drop them',
     load: () => import('./commands/dead.js'),
   },
-  answer: { summary: 'give the output of a call that waits for a person', load: () => import('./commands/answer.js') },
+  answer: {
+    summary: 'give the output of a call that waits for a person',
+    load: async () => (await import('./commands/decide.js')).answer,
+  },
   env: { summary: 'list or set the variables of a thread', load: () => import('./commands/env.js') },
   files: {
     summary: 'look at the files of a thread, copy them out or in',
     load: () => import('./commands/files/files.js'),
   },
-  cancel: { summary: 'end the running turn of a thread', load: () => import('./commands/cancel.js') },
-  pause: { summary: 'let a thread start nothing more', load: () => import('./commands/pause.js') },
+  cancel: {
+    summary: 'end the running turn of a thread',
+    load: async () => (await import('./commands/lifecycle.js')).cancel,
+  },
+  pause: {
+    summary: 'let a thread start nothing more',
+    load: async () => (await import('./commands/lifecycle.js')).pause,
+  },
   resume: {
     summary: 'let a paused thread go on, or a turn that failed or was granted more',
-    load: () => import('./commands/resume.js'),
+    load: async () => (await import('./commands/lifecycle.js')).resume,
   },
   grant: { summary: 'let a thread spend more, and go on', load: () => import('./commands/grant.js') },
-  terminate: { summary: 'end a thread for ever', load: () => import('./commands/terminate.js') },
+  terminate: {
+    summary: 'end a thread for ever',
+    load: async () => (await import('./commands/lifecycle.js')).terminate,
+  },
   delete: { summary: 'remove a tree of threads for ever', load: () => import('./commands/delete.js') },
   doctor: {
     summary: 'check whether Skein can run here: Node, store, server, app',
@@ -62,20 +77,19 @@ const commands: Readonly<Record<string, Entry>> = {
   backup: { summary: 'copy the store into a new folder', load: () => import('./commands/backup.js') },
 }
 
-const after = `
+const exitCodesAndVariables = `
 Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
-Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA, SKEIN_NATS_CERT,
-SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with the key for secrets), SKEIN_KEY (the key itself),
-NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA,
+SKEIN_NATS_CERT, SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with the key for secrets),
+SKEIN_KEY (the key itself), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
 
-interface Means {
-  readonly shell: CliProcess
-  /** The command whose help tells what it takes. */
-  chosen(name: string): void
-  ended(code: number): void
+interface ProgramListener {
+  /** The command line names this command. */
+  onCommand(name: string): void
+  onExit(code: number): void
 }
 
-function createProgram({ shell, chosen: choose, ended }: Means): Command {
+function createProgram(shell: CliProcess, { onCommand, onExit }: ProgramListener): Command {
   const { stdout, stderr } = shell
   const program = new Command('skein')
     .description('Durable agents: every thread keeps a journal, and goes on where it stood.')
@@ -98,7 +112,7 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
       throw new CommanderError(0, 'commander.version', '')
     })
     .exitOverride()
-    // Usage errors are reported below, where it is known whether someone wants JSON.
+    // Usage errors are written by `skein()`, which knows whether they must be JSON.
     .configureOutput({
       outputError: () => undefined,
       writeOut: (text) => void stdout.write(text),
@@ -106,57 +120,53 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
     })
     .configureHelp({ showGlobalOptions: true })
     .helpCommand(false)
-    .addHelpText('after', after)
-    .hook('preSubcommand', async (_, chosen) => {
-      choose(chosen.name())
-      const entry = commands[chosen.name()]
+    .addHelpText('after', exitCodesAndVariables)
+    .hook('preSubcommand', async (_, command) => {
+      onCommand(command.name())
+      const entry = commands[command.name()]
       if (!entry) return
-      const [{ register }, { createRunCommand: createPerform }] = await Promise.all([
-        entry.load(),
-        import('./run-command.js'),
-      ])
-      register(chosen, createPerform(shell, ended))
+      const [{ register }, { createRunCommand }] = await Promise.all([entry.load(), import('./run-command.js')])
+      register(command, createRunCommand(shell, onExit))
     })
   for (const [name, { summary }] of Object.entries(commands)) program.command(name).description(summary)
   return program
 }
 
 function version(): string {
-  const own: { version: string } = createRequire(import.meta.url)('skein/package.json')
-  return own.version
+  const manifest: { version: string } = createRequire(import.meta.url)('skein/package.json')
+  return manifest.version
 }
 
 /** `skein help send` is `skein send --help`. */
-function asked(args: readonly string[]): readonly string[] {
+function withHelpCommand(args: readonly string[]): readonly string[] {
   const [first, ...rest] = args
   return first === 'help' ? [...rest, '--help'] : args
 }
 
-function complaint(error: CommanderError, help: string, json: boolean): string {
+function usageError(error: CommanderError, help: string, json: boolean): string {
   const message = error.message.replace(/^error: /, '').replace(/\s+/g, ' ')
   return json
     ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } })
     : `skein: ${message} (see ${help})`
 }
 
-/** Runs a command line; gives its exit code when all that it says is written. */
+/** Runs a command line; resolves with its exit code when both streams are flushed. */
 export async function skein(args: readonly string[], shell: CliProcess): Promise<number> {
   const { stdout, stderr } = shell
   let code = 0
   let help = 'skein --help'
-  const program = createProgram({
-    shell,
-    chosen: (name) => (help = `skein ${name} --help`),
-    ended: (own) => (code = own),
+  const program = createProgram(shell, {
+    onCommand: (name) => (help = `skein ${name} --help`),
+    onExit: (own) => (code = own),
   })
   try {
-    await program.parseAsync(asked(args), { from: 'user' })
+    await program.parseAsync(withHelpCommand(args), { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown
     code = thrown.exitCode === 0 ? 0 : 4
-    // Without a command commander prints the help itself.
+    // Without any command commander has printed the help itself.
     if (code !== 0 && thrown.code !== 'commander.help')
-      stderr.write(`${visible(complaint(thrown, help, args.includes('--json')))}\n`)
+      stderr.write(`${visible(usageError(thrown, help, args.includes('--json')))}\n`)
   }
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((done) => void stream.write('', () => done()))))
   return code

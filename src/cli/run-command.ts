@@ -1,8 +1,8 @@
 /**
- * The life of one command: its streams, its signals, its end. A command gives an exit code or throws; all the rest
- * (words for errors, Ctrl-C, leaving) happens here, once.
+ * Runs one command: makes its output, locates its store, handles its signals and errors. A command returns an exit
+ * code or throws, and knows nothing of the rest.
  *
- * - What is thrown becomes one line, or a list, on stderr (JSON with --json); a stack only with SKEIN_DEBUG=1.
+ * - An error becomes one line, or a list, on stderr (JSON with --json); a stack only with SKEIN_DEBUG=1.
  * - The first signal lets the command close what it has open; the second ends the process at once.
  */
 import type { Command } from 'commander'
@@ -13,54 +13,63 @@ import type { ExitCode } from './exit.js'
 import { joinWords } from './format.js'
 import { createOutput } from './output.js'
 import type { CliOutput } from './output.js'
-import { locateStore } from './place.js'
-import type { StoreLocation, StoreFlags } from './place.js'
 import type { CliProcess, StopSignal } from './process.js'
+import { locateStore } from './store.js'
+import type { StoreFlags, StoreLocation } from './store.js'
 
 export interface CommandContext {
   readonly shell: CliProcess
   readonly out: CliOutput
   readonly store: StoreLocation
-  /** What to do at the first signal, instead of ending at once. */
+  /** Sets what the first signal does; without it, that ends the process at once. */
   onStop(close: (signal: StopSignal) => Promise<void>): void
 }
 
-interface Globals extends StoreFlags {
+/** Runs the body of a command and reports its exit code. */
+export type RunCommand = (command: Command, body: (context: CommandContext) => Promise<ExitCode>) => Promise<void>
+
+export interface CommandModule {
+  /** Adds the arguments, the options and the action of the command. */
+  register(command: Command, runCommand: RunCommand): void
+}
+
+interface GlobalFlags extends StoreFlags {
   readonly json?: boolean
 }
 
-export type RunCommand = (command: Command, body: (around: CommandContext) => Promise<ExitCode>) => Promise<void>
-
-export function createRunCommand(shell: CliProcess, ended: (code: ExitCode) => void): RunCommand {
+export function createRunCommand(shell: CliProcess, onExit: (code: ExitCode) => void): RunCommand {
   return async (command, body) => {
-    const { json = false, ...place } = command.optsWithGlobals<Globals>()
+    const { json = false, ...storeFlags } = command.optsWithGlobals<GlobalFlags>()
     const out = createOutput(shell, json)
-    const stops = listenForStops(shell)
-    const own = attempt({ shell, out, stops }, async () =>
-      body({ shell, out, store: await locateStore(place, shell.env), onStop: stops.onStop }),
+    const signals = listenForSignals(shell)
+    const ended = reportErrors({ shell, out, signals }, async () =>
+      body({ shell, out, store: await locateStore(storeFlags, shell.env), onStop: signals.onStop }),
     )
-    // A command whose means were closed under it may end or throw on the way; the signal is what is told.
-    const code = await Promise.race([stops.stopped, own.then((came) => (stops.begun() ? stops.stopped : came))])
+    // After a signal closed its store, the command may return or throw anything: the exit code is that of the signal.
+    const code = await Promise.race([
+      signals.stopped,
+      ended.then((own) => (signals.stopping() ? signals.stopped : own)),
+    ])
     out.show([])
-    ended(code)
+    onExit(code)
   }
 }
 
-interface Means {
+interface ReportContext {
   readonly shell: CliProcess
   readonly out: CliOutput
-  readonly stops: Stops
+  readonly signals: StopSignals
 }
 
-async function attempt({ shell, out, stops }: Means, body: () => Promise<ExitCode>): Promise<ExitCode> {
+async function reportErrors({ shell, out, signals }: ReportContext, body: () => Promise<ExitCode>): Promise<ExitCode> {
   try {
     return await body()
   } catch (thrown) {
     const { failureGroup } = await import('../index.js')
     const failure = await failureOf(thrown)
     const code = exitOfFailure(failureGroup(failure.code))
-    // That is us: the signal closed it under the command.
-    if (stops.begun() && failure.code === 'STORE_CLOSED') return code
+    // The signal closed the store under the command: no error of its own.
+    if (signals.stopping() && failure.code === 'STORE_CLOSED') return code
     const stack = shell.env['SKEIN_DEBUG'] === '1' && thrown instanceof Error ? `\n${thrown.stack}` : ''
     out.complain(`skein: ${out.paint('red', joinWords(failure.message))}${stack}`, { error: failure })
     return code
@@ -76,24 +85,24 @@ async function failureOf(thrown: unknown): Promise<Failure> {
   return { code: 'INVARIANT', message: thrown instanceof Error ? thrown.message : String(thrown), retry: false }
 }
 
-type Stops = ReturnType<typeof listenForStops>
+type StopSignals = ReturnType<typeof listenForSignals>
 
-function listenForStops(shell: CliProcess) {
+function listenForSignals(shell: CliProcess) {
   let close: ((signal: StopSignal) => Promise<void>) | undefined
-  let begun = false
+  let stopping = false
   const stopped = new Promise<ExitCode>((resolve, reject) => {
-    const heard = (signal: StopSignal): void => {
-      if (begun || !close) return shell.exit(exitCode[signal])
-      begun = true
+    shell.onSignal((signal) => {
+      if (stopping || !close) return shell.exit(exitCode[signal])
+      stopping = true
       close(signal).then(() => resolve(exitCode[signal]), reject)
-    }
-    shell.onSignal(heard)
+    })
   })
   return {
+    /** Resolves when the command has closed what it had open. */
     stopped,
-    begun: () => begun,
-    onStop(given: (signal: StopSignal) => Promise<void>) {
-      close = given
+    stopping: () => stopping,
+    onStop(handler: (signal: StopSignal) => Promise<void>) {
+      close = handler
     },
   }
 }

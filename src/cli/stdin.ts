@@ -1,16 +1,16 @@
-/** The message of a command: given, or read from stdin. */
+/** What a person types or pipes in: messages, and values that may be JSON. */
 import { text } from 'node:stream/consumers'
 import type { CliProcess } from './process.js'
 
-/** A message that must be there; `-` reads it from stdin. */
-export async function givenMessage(shell: CliProcess, given: string): Promise<string> {
-  const message = given === '-' ? await piped(shell) : given
+/** A message from the command line, which may not be empty; `-` reads it from stdin. */
+export async function messageOf(shell: CliProcess, argument: string): Promise<string> {
+  const message = argument === '-' ? await piped(shell) : argument
   if (message.trim() !== '') return message
   const { SkeinError } = await import('../index.js')
   throw new SkeinError('BAD_OPTION', 'the message is empty')
 }
 
-/** A message that was not given: undefined when stdin is a terminal, /dev/null or empty. */
+/** The message that is piped in; undefined when stdin is a terminal, /dev/null or empty. */
 export async function pipedMessage(shell: CliProcess): Promise<string | undefined> {
   if (!shell.piped()) return undefined
   const message = await piped(shell)
@@ -20,4 +20,14 @@ export async function pipedMessage(shell: CliProcess): Promise<string | undefine
 /** All of stdin, without its last line end. */
 export async function piped({ stdin }: CliProcess): Promise<string> {
   return (await text(stdin)).replace(/\r?\n$/, '')
+}
+
+/** What a person types for a value: JSON where it parses as JSON, else text. */
+export function jsonOrText(typed: string): unknown {
+  try {
+    return JSON.parse(typed)
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return typed
+    throw thrown
+  }
 }

@@ -1,15 +1,130 @@
-/** The store that a command works on: as a client sees it, and as it is named to a person. */
-import type { SkeinClient } from '../index.js'
+/**
+ * The store that a command works on: a folder, or a namespace on a NATS server. Options name it, else the
+ * environment. Also opens a client on it, and writes commands for it that a person can type.
+ *
+ * - An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the
+ *   environment alone.
+ * - No password or token is ever shown.
+ */
+import { defined } from '../core/defined.js'
+import type { Store, NatsOptions, SkeinClient } from '../index.js'
 import { shellWord } from './format.js'
-import type { StoreLocation } from './place.js'
+
+export interface StoreLocation {
+  /** As people read it. */
+  readonly name: string
+  /** The options that name it on a command line; none for the default, or for what the environment names. */
+  readonly flags: readonly string[]
+  /** Whether several hosts may serve it. */
+  readonly shared: boolean
+  /** The file with the key for its secrets, if an option names one. */
+  readonly key: { readonly keyFile?: string }
+  source(): Promise<Store>
+}
+
+export interface StoreFlags {
+  readonly store?: string
+  readonly nats?: string
+  readonly namespace?: string
+  readonly creds?: string
+  readonly tlsCa?: string
+  readonly tlsCert?: string
+  readonly tlsKey?: string
+  readonly monitor?: string
+  readonly keyFile?: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const natsFlags = {
+  nats: '--nats',
+  namespace: '--namespace',
+  creds: '--creds',
+  tlsCa: '--tls-ca',
+  tlsCert: '--tls-cert',
+  tlsKey: '--tls-key',
+  monitor: '--monitor',
+} as const
+
+type NatsOption = keyof typeof natsFlags
+
+const natsOptions = Object.keys(natsFlags) as NatsOption[]
+
+export async function locateStore({ keyFile, ...options }: StoreFlags, env: Environment): Promise<StoreLocation> {
+  const location = await locate(options, env)
+  if (keyFile === undefined) return location
+  return { ...location, flags: [...location.flags, '--key-file', keyFile], key: { keyFile } }
+}
+
+async function locate(options: Omit<StoreFlags, 'keyFile'>, env: Environment): Promise<StoreLocation> {
+  const { store, nats } = options
+  const { SkeinError } = await import('../index.js')
+  if (store !== undefined && nats !== undefined)
+    throw new SkeinError('BAD_OPTION', '--store names a folder and --nats a server; give one of them')
+  const url = store === undefined ? (nats ?? (env['SKEIN_NATS'] || undefined)) : undefined
+  if (url !== undefined) return natsStore(url, options, env)
+  const useless = natsOptions.find((option) => options[option] !== undefined)
+  if (useless)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `${natsFlags[useless]} is for NATS; name the server with --nats <url> or SKEIN_NATS`,
+    )
+  return localStore(store ?? (env['SKEIN_STORE'] || '.skein'))
+}
+
+export function localStore(folder: string): StoreLocation {
+  return {
+    name: folder,
+    flags: folder === '.skein' ? [] : ['--store', folder],
+    shared: false,
+    key: {},
+    source: async () => (await import('../index.js')).local(folder),
+  }
+}
+
+function natsStore(url: string, options: StoreFlags, env: Environment): StoreLocation {
+  const setting = (option: NatsOption, variable: string): string | undefined =>
+    options[option] ?? (env[variable] || undefined)
+  const namespace = setting('namespace', 'SKEIN_NAMESPACE') ?? 'skein'
+  const credsFile = setting('creds', 'SKEIN_NATS_CREDS')
+  const tls = defined({
+    caFile: setting('tlsCa', 'SKEIN_NATS_CA'),
+    certFile: setting('tlsCert', 'SKEIN_NATS_CERT'),
+    keyFile: setting('tlsKey', 'SKEIN_NATS_KEY'),
+  })
+  const connection: NatsOptions = {
+    servers: url,
+    namespace,
+    ...defined({
+      credentials: credsFile === undefined ? undefined : { credsFile },
+      tls: Object.keys(tls).length > 0 ? tls : undefined,
+      monitor: setting('monitor', 'SKEIN_NATS_MONITOR'),
+    }),
+  }
+  const flags = natsOptions.flatMap((option) => {
+    const value = options[option]
+    return value === undefined ? [] : [natsFlags[option], withoutSecrets(value)]
+  })
+  return {
+    name: `namespace ${namespace} on ${withoutSecrets(url)}`,
+    flags,
+    shared: true,
+    key: {},
+    source: async () => (await import('../index.js')).nats(connection),
+  }
+}
+
+function withoutSecrets(url: string): string {
+  return url.replaceAll(/\/\/([^:@/,]+):[^@/,]*@/g, '//$1:…@').replaceAll(/\/\/[^:@/,]+@/g, '//…@')
+}
 
 /** A client on the store, closed when the command is done. */
 export async function withClient<Result>(
-  place: StoreLocation,
+  location: StoreLocation,
   body: (client: SkeinClient) => Promise<Result>,
 ): Promise<Result> {
   const { connectSkein } = await import('../index.js')
-  const client = await connectSkein({ backend: await place.source(), ...place.key })
+  const client = await connectSkein({ backend: await location.source(), ...location.key })
   try {
     return await body(client)
   } finally {

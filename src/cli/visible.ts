@@ -1,15 +1,15 @@
 /**
- * Foreign text on a terminal: what models, tools, tenants and providers wrote, shown and not obeyed. There is no
- * other way from a command to the screen (output.ts).
+ * Foreign text on a terminal: what models, tools, tenants and providers wrote is shown and not obeyed. All output goes
+ * through here (output.ts).
  *
- * - Controls, escape codes, marks of direction, and what has no width are shown as `\u202e`: nothing is hidden,
- *   reordered or moved. Joiners and marks stay where letters or emoji need them. Ends of lines and tabs stay.
- * - What stands within a line (a name, a tag, args) has no ends of lines: it cannot add lines that look like ours.
+ * - Control characters, escape codes, direction marks and characters without width are shown as `\u202e`: nothing is
+ *   hidden, reordered or moved. Joiners and marks stay where letters or emoji need them. Line ends and tabs stay.
+ * - A label (a name, a tag, args within a line) has no line ends: it cannot add lines that look like ours.
  */
 
 /**
- * Besides controls: soft hyphen, fillers, marks and overrides of direction, what has no width, separators of lines,
- * tags, halves of characters.
+ * Besides controls: soft hyphens, fillers, direction marks and overrides, characters without width, line separators,
+ * tags, lone surrogates.
  */
 const hidden =
   /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u{E0000}-\u{E0FFF}]|[\u115F\u1160\u3164\uFFA0]|\u034F|\u17B4|\u17B5|[\u180B-\u180F]/gu

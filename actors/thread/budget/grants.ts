@@ -86,9 +86,14 @@ export function mayResume(state: ThreadState): boolean {
   return isStoppedByBudget(state) && exhaustedKinds(state) === undefined
 }
 
+/** What it has nothing left of, if it rests for that. */
+export function spentBudget(state: ThreadState): string | undefined {
+  return isStoppedByBudget(state) ? exhaustedKinds(state) : undefined
+}
+
 /** What is said to whoever resumes it too early. */
 export function needsGrant(state: ThreadState): Failure | undefined {
-  const what = isStoppedByBudget(state) ? exhaustedKinds(state) : undefined
+  const what = spentBudget(state)
   if (what === undefined) return undefined
   return failure('BUDGET_SPENT', `thread ${state.id} has nothing left of ${what}: grant it more first, and it goes on`)
 }

@@ -3,11 +3,12 @@ import type { Command } from 'commander'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { localStore } from '../place.js'
-import { commandLine, withClient } from '../store.js'
+import { commandLine, localStore, withClient } from '../store.js'
 
-export function register(command: Command, perform: RunCommand): void {
-  command.argument('<dir>', 'the new folder').action((dir: string) => perform(command, (around) => copy(around, dir)))
+export function register(command: Command, runCommand: RunCommand): void {
+  command
+    .argument('<dir>', 'the new folder')
+    .action((dir: string) => runCommand(command, (context) => copy(context, dir)))
 }
 
 async function copy({ out, store }: CommandContext, dir: string): Promise<ExitCode> {

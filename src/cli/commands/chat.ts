@@ -1,44 +1,46 @@
 /**
- * `skein chat`: one message after another to an agent, a line each. What the thread waits for is asked in place. It
- * ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is told.
+ * `skein chat`: sends one message after another to an agent, a line each. What the thread waits for is asked in place.
+ * Ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is printed.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, Thread } from '../../index.js'
-import { createAsk, readLines } from '../turn/ask.js'
-import type { Lines } from '../turn/ask.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { createOnce, findThread, leave, lookUpThread, open, openable, settingsOf } from '../opening.js'
-import type { OpenRequest, OpenFlags } from '../opening.js'
+import { findThread, lookUpThread } from '../find-thread.js'
+import { createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '../open.js'
+import type { OpenFlags, OpenRequest } from '../open.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { commandLine } from '../store.js'
-import { watchToEnd, showFirst } from '../turn/turns.js'
+import { createAsk, readLines } from '../turn/ask.js'
+import type { Lines } from '../turn/ask.js'
+import { showFirst, watchToEnd } from '../turn/turns.js'
 import type { WatchedTurn } from '../turn/turns.js'
 import { standingOf } from '../turn/watch.js'
 
-export function register(command: Command, perform: RunCommand): void {
-  openable(command)
+export function register(command: Command, runCommand: RunCommand): void {
+  openOptions(command)
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .option('--thread <id>', 'continue this thread, or create it with this id')
-    .action((app: string, options: OpenFlags) => perform(command, (around) => chat(around, { ...options, app })))
+    .action((app: string, flags: OpenFlags) =>
+      runCommand(command, (context) => chat(context, { ...flags, command: 'chat', app })),
+    )
 }
 
-async function chat(around: CommandContext, asked: OpenRequest): Promise<ExitCode> {
-  const { out, shell, store } = around
-  const settings = await settingsOf(around, asked)
-  const { root = asked.thread } = await lookUpThread(around, { ...asked, create: true })
-  const opened = await open(around, { asked, settings, ...defined({ root }) })
-  const finding = findThread(around, opened, { asked, settings, create: true })
-  around.onStop(() => leave(around, { asked, opened, finding, once: createOnce() }))
+async function chat(context: CommandContext, request: OpenRequest): Promise<ExitCode> {
+  const { out, shell } = context
+  const settings = await settingsOf(context, request)
+  const { root = request.thread } = await lookUpThread(context, { ...request, create: true })
+  const opened = await open(context, { request, settings, ...defined({ root }) })
+  const finding = findThread(context, opened, { request, settings, create: true })
+  context.onStop(() => leave(context, { request, opened, finding, once: createOnce() }))
   const lines = readLines(shell)
   try {
     const thread = await finding
     out.note(
       out.paint('dim', `thread ${thread.id} · agent ${thread.agent} · a line is a message, /exit or Ctrl-D ends`),
     )
-    await talk(around, { client: opened.client, thread, lines })
-    out.note(out.paint('dim', `go on with: ${commandLine(store, 'skein', 'chat', asked.app, '--thread', thread.id)}`))
+    await talk(context, { client: opened.client, thread, lines })
+    out.note(out.paint('dim', `go on with: ${goOnCommand(context, request, thread)}`))
     return exitCode.ok
   } finally {
     lines.close()
@@ -46,25 +48,27 @@ async function chat(around: CommandContext, asked: OpenRequest): Promise<ExitCod
   }
 }
 
-interface Talk {
+interface Conversation {
   readonly client: SkeinClient
   readonly thread: Thread
   readonly lines: Lines
 }
 
-async function talk(around: CommandContext, { client, thread, lines }: Talk): Promise<void> {
-  const { out, shell } = around
+async function talk(context: CommandContext, { client, thread, lines }: Conversation): Promise<void> {
+  const { out, shell } = context
   const ask = createAsk({ out, shell, client, lines })
   for (;;) {
     if (out.mode === 'live') out.print(out.paint('bold', '> '))
     const line = await lines.next()
+    if (shell.interactive()) out.lineTyped()
     if (line === undefined || line.trim() === '/exit') return
     if (line.trim() === '') continue
     const watched: WatchedTurn = {
       watching: { client, thread, ask },
       before: await standingOf(thread),
       shown: new Set(),
+      echoed: shell.interactive(),
     }
-    await watchToEnd(around, watched, await showFirst(around, watched, { text: line }))
+    await watchToEnd(context, watched, await showFirst(context, watched, { text: line }))
   }
 }

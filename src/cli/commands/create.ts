@@ -1,14 +1,13 @@
-/** `skein create`: a thread without a turn; its host makes it, or it is kept until there is one. */
+/** `skein create`: makes a thread without a turn. Without a host the command is kept until there is one. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { envOf } from './env-option.js'
-import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { budgetHelp, budgetOf, fileHelp, fileFlags, several } from '../settings.js'
+import { budgetHelp, budgetOf, envHelp, fileHelp, filesOf, several, variablesOf } from '../settings.js'
 import { withClient } from '../store.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
 
 interface Options {
   readonly thread?: string
@@ -18,36 +17,37 @@ interface Options {
   readonly budget?: readonly string[]
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<agent>', 'agent of the thread')
     .option('--thread <id>', 'id of the thread (default: one that nobody has)')
     .option('--tag <tag>', 'a tag; may be given several times', several)
-    .option(
-      '--env <name=value>',
-      'a variable that tools declare; a name alone takes the value of the environment; may be given several times',
-      several,
-    )
+    .option('--env <name=value>', envHelp, several)
     .option('--file <path=file>', fileHelp, several)
     .option('--budget <name=amount>', budgetHelp, several)
     .action((agent: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => create(around, client, { ...options, agent }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => create(context, client, { ...options, agent })),
+      ),
     )
 }
 
 async function create(
   { out, shell }: CommandContext,
   { threads }: SkeinClient,
-  { agent, thread = `t-${crypto.randomUUID().slice(0, 13)}`, tag = [], ...given }: Options & { readonly agent: string },
+  {
+    agent,
+    thread = `t-${crypto.randomUUID().slice(0, 13)}`,
+    tag: tags = [],
+    ...options
+  }: Options & { readonly agent: string },
 ): Promise<ExitCode> {
   const [env, files, budget] = await Promise.all([
-    envOf(shell, given.env ?? [], '--env '),
-    fileFlags(given.file),
-    budgetOf(given.budget),
+    variablesOf(shell, options.env ?? [], '--env '),
+    filesOf(options.file),
+    budgetOf(options.budget),
   ])
-  const state = await markUnanswered(
-    threads.create({ agent, id: thread, tags: tag, env, files, ...defined({ budget }) }),
-  )
+  const state = await markUnanswered(threads.create({ agent, id: thread, tags, env, files, ...defined({ budget }) }))
   const value = { thread, state }
   if (out.mode !== 'json') out.print(`${thread}\n`)
   if (state === 'kept') return tellUnanswered(out, value)

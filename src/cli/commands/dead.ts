@@ -1,4 +1,4 @@
-/** `skein dead`: children that failed for good, with what they were asked; each may be tried again or dropped. */
+/** `skein dead`: lists children that failed for good, with what they were asked; tries one again, or drops it. */
 import type { Command } from 'commander'
 import type { DeadLetter, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
@@ -8,23 +8,25 @@ import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .option('--root <thread>', 'only those of the tree below this thread')
     .action((filter: { readonly root?: string }) =>
-      perform(command, (around) => withClient(around.store, (client) => list(around, client, filter))),
+      runCommand(command, (context) => withClient(context.store, (client) => list(context, client, filter))),
     )
-  const one = (name: 'requeue' | 'drop', description: string, done: string): void => {
+  const addCommand = (name: 'requeue' | 'drop', description: string, done: string): void => {
     const sub = command
       .command(name)
       .description(description)
       .argument('<id>', 'what `skein dead` lists: <thread>/<reference>')
     sub.action((id: string) =>
-      perform(sub, (around) => withClient(around.store, (client) => tell(around, client, { id, name, done }))),
+      runCommand(sub, (context) =>
+        withClient(context.store, (client) => sendCommand(context, client, { id, name, done })),
+      ),
     )
   }
-  one('requeue', 'try it again; its answer comes to its parent as a message', 'it is tried again')
-  one('drop', 'forget it', 'dropped')
+  addCommand('requeue', 'try it again; its answer comes to its parent as a message', 'it is tried again')
+  addCommand('drop', 'forget it', 'dropped')
 }
 
 async function list(
@@ -32,7 +34,7 @@ async function list(
   client: SkeinClient,
   filter: { readonly root?: string },
 ): Promise<ExitCode> {
-  // A name with a mistake in it is no empty list.
+  // An unknown root is an error, not an empty list.
   if (filter.root !== undefined) await client.threads.get(filter.root)
   const letters = await client.deadLetters.list(filter)
   if (out.mode === 'json') out.json({ letters })
@@ -45,7 +47,7 @@ function row({ id, agent, attempts, at, text, failure }: DeadLetter): readonly s
   return [id, agent, String(attempts), dateTime(at), preview(text, 40), oneLine(failureLine(failure), 80)]
 }
 
-async function tell(
+async function sendCommand(
   { out }: CommandContext,
   client: SkeinClient,
   { id, name, done }: { readonly id: string; readonly name: 'requeue' | 'drop'; readonly done: string },

@@ -1,70 +1,141 @@
 /**
- * What `approve`, `deny` and `answer` have in common: one word to one call that waits, and what comes of it.
+ * `skein approve`, `deny` and `answer`: decides a call that waits for a person, and with `--wait` watches what comes
+ * of it.
  *
- * - What the store alone can tell is said before anything is kept: a wrong id, a call that waits for nothing or for
- *   something else.
- * - What is decided on is shown before it is decided, all of it: whoever approves has seen the whole of what runs.
+ * - Whatever the store alone can tell is refused before a command is kept: a wrong id, a call that waits for nothing
+ *   or for something else.
+ * - `approve` prints the whole call before it is approved: nobody approves what they have not seen.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { Inbox, InboxItem, SkeinClient, Thread } from '../../index.js'
-import { answersTo, inFull, wholeOf } from '../turn/waiting-for.js'
-import { waitsFor } from '../turn/call-line.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { markUnanswered, tellUnanswered } from '../unanswered.js'
-import type { CommandContext } from '../run-command.js'
+import type { CommandContext, CommandModule } from '../run-command.js'
+import { jsonOrText, piped } from '../stdin.js'
 import { withClient } from '../store.js'
+import { waitsFor } from '../turn/call-line.js'
+import { answersTo, inFull, wholeOf } from '../turn/waiting-for.js'
 import { watchHere } from '../turn/watch.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
 
-export interface DecisionCommand {
-  readonly id: string
-  readonly wait?: boolean
-  /** What the call must wait for; without, for anyone. */
-  readonly why?: InboxItem['why']
-  readonly done: string
-  /** Say first what it is, and with which args it runs instead. */
-  readonly shows?: { readonly args?: unknown }
-  say(inbox: Inbox): Promise<void>
-}
-
-export interface DecideOptions {
+interface DecideOptions {
   readonly by?: string
   readonly wait?: boolean
 }
 
-/** The options of all three. */
-export function decidable(command: Command): Command {
+/** Runs a call that waits for approval, with other args where they are given. */
+export const approve: CommandModule = {
+  register: (command, runCommand) =>
+    decisionOptions(command)
+      .option('--args <json>', 'run it with these args in place of the ones it was asked for with')
+      .option('--comment <text>', 'why, for the journal')
+      .action((id: string, { args, wait, ...note }: DecideOptions & { args?: string; comment?: string }) =>
+        runCommand(command, async (context) => {
+          const edited = args === undefined ? {} : { args: await parseArgs(args) }
+          return decide(context, {
+            id,
+            wait,
+            why: 'approval',
+            shows: edited,
+            done: 'approved',
+            send: (inbox) => inbox.approve(id, { ...note, ...edited }),
+          })
+        }),
+      ),
+}
+
+/** Declines what a person was asked for: an approval, an answer or values. The model reads the comment. */
+export const deny: CommandModule = {
+  register: (command, runCommand) =>
+    decisionOptions(command)
+      .option('--comment <text>', 'why; the model reads it')
+      .action((id: string, { wait, ...note }: DecideOptions & { comment?: string }) =>
+        runCommand(command, (context) =>
+          decide(context, { id, wait, done: 'denied', send: (inbox) => inbox.reject(id, note) }),
+        ),
+      ),
+}
+
+/** Gives the output of a call that waits for a person. */
+export const answer: CommandModule = {
+  register: (command, runCommand) =>
+    decisionOptions(command)
+      .argument('<output>', 'JSON, or text where it is none; - reads stdin')
+      .option('--text', 'text, also where it could be read as JSON')
+      .action((id: string, argument: string, { text, wait, ...note }: DecideOptions & { text?: boolean }) =>
+        runCommand(command, async (context) => {
+          const typed = argument === '-' ? await piped(context.shell) : argument
+          const output = text ? typed : jsonOrText(typed)
+          return decide(context, {
+            id,
+            wait,
+            why: 'person',
+            done: 'answered',
+            send: (inbox) => inbox.answer(id, output, note),
+          })
+        }),
+      ),
+}
+
+/** The argument and the options of all three. */
+function decisionOptions(command: Command): Command {
   return command
     .argument('<id>', 'what `skein inbox` lists: <thread>/<call>')
     .option('--by <name>', 'who says so, for the journal')
     .option('--wait', 'watch the turn until it ends or waits again')
 }
 
-export function decide(around: CommandContext, deciding: DecisionCommand): Promise<ExitCode> {
-  return withClient(around.store, (client) => tell(around, client, deciding))
+async function parseArgs(json: string): Promise<unknown> {
+  try {
+    return JSON.parse(json)
+  } catch (thrown) {
+    const { SkeinError } = await import('../../index.js')
+    throw new SkeinError(
+      'BAD_OPTION',
+      `--args is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    )
+  }
 }
 
-async function tell(
-  around: CommandContext,
+interface Decision {
+  readonly id: string
+  readonly wait: boolean | undefined
+  /** What the call must wait for; without it, anything. */
+  readonly why?: InboxItem['why']
+  readonly done: string
+  /** Print the call before it is decided, and the args that it runs with instead. */
+  readonly shows?: { readonly args?: unknown }
+  send(inbox: Inbox): Promise<void>
+}
+
+function decide(context: CommandContext, decision: Decision): Promise<ExitCode> {
+  return withClient(context.store, (client) => sendDecision(context, client, decision))
+}
+
+async function sendDecision(
+  context: CommandContext,
   client: SkeinClient,
-  { id, wait, why, done, shows, say }: DecisionCommand,
+  { id, wait, why, done, shows, send }: Decision,
 ): Promise<ExitCode> {
-  const { out } = around
+  const { out } = context
   const thread = await threadOf(client, id)
-  const item = await check(around, client, { id, thread, ...defined({ why }) })
-  // Beside the result, which programs read.
-  const instead = shows && 'args' in shows ? inFull('runs with', shows.args) : []
-  if (shows && item && out.mode !== 'json') for (const line of [...wholeOf(item), ...instead]) out.note(line)
-  // Before it is said: the turn may be over when the answer comes.
+  const item = await checkWaits(context, client, { id, thread, ...defined({ why }) })
+  const shown = shows && item
+  if (shown && out.mode !== 'json') for (const line of [...wholeOf(item), ...editedLines(shows)]) out.note(line)
+  // Looked up before the decision is sent: the turn may have ended when its answer comes.
   const run = wait ? await thread.current() : undefined
-  const state = await markUnanswered(say(client.inbox))
-  const value = { id, thread: thread.id, state, ...(shows && item && { tool: item.tool, args: item.args, ...shows }) }
+  const state = await markUnanswered(send(client.inbox))
+  const value = { id, thread: thread.id, state, ...(shown && { tool: item.tool, args: item.args, ...shows }) }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (run) return (await watchHere(around, { client, thread, run })).code
+  if (run) return (await watchHere(context, { client, thread, run })).code
   if (out.mode === 'json') out.json(value)
   else out.print(`${done}\n`)
   return exitCode.ok
+}
+
+function editedLines(shows: { readonly args?: unknown }): readonly string[] {
+  return 'args' in shows ? inFull('runs with', shows.args) : []
 }
 
 async function threadOf({ threads }: SkeinClient, id: string): Promise<Thread> {
@@ -77,8 +148,8 @@ async function threadOf({ threads }: SkeinClient, id: string): Promise<Thread> {
   )
 }
 
-/** DC1. A host that is there says more of a call that waits for nothing. */
-async function check(
+/** Refuses what the store can refuse. A host that serves the store says more of a call that waits for nothing. */
+async function checkWaits(
   { store }: CommandContext,
   client: SkeinClient,
   { id, thread, why }: { id: string; thread: Thread; why?: InboxItem['why'] },

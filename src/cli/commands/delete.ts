@@ -1,4 +1,4 @@
-/** `skein delete`: removes a tree for ever, by its root. */
+/** `skein delete`: removes a tree of threads for ever, by its root. */
 import type { Command } from 'commander'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -10,11 +10,11 @@ interface Options {
   readonly terminate?: boolean
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the root of the tree')
     .option('--terminate', 'also when it is at work: ends it first')
-    .action((id: string, options: Options) => perform(command, (around) => remove(around, id, options)))
+    .action((id: string, options: Options) => runCommand(command, (context) => remove(context, id, options)))
 }
 
 async function remove({ out, store }: CommandContext, id: string, { terminate = false }: Options): Promise<ExitCode> {

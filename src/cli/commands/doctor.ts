@@ -1,4 +1,4 @@
-/** `skein doctor`: looks whether Skein can run here, and says what to do where it cannot. */
+/** `skein doctor`: checks whether Skein can run here, and says what to do where it cannot. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { Finding } from '../../index.js'
@@ -10,11 +10,13 @@ import type { CommandContext, RunCommand } from '../run-command.js'
 import { several, workerEnvHelp, workersOf } from '../settings.js'
 import type { WorkerFlags } from '../settings.js'
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('[app]', 'module or folder of the definitions, to be checked as well')
     .option('--worker-env <name>', workerEnvHelp, several)
-    .action((app: string | undefined, flags: WorkerFlags) => perform(command, (around) => examine(around, app, flags)))
+    .action((app: string | undefined, flags: WorkerFlags) =>
+      runCommand(command, (context) => examine(context, app, flags)),
+    )
 }
 
 const colours: Readonly<Record<Finding['level'], Colour>> = { ok: 'green', warn: 'yellow', fail: 'red' }

@@ -1,8 +1,8 @@
 /**
- * `skein env`: the variables of a thread. Without values it lists their names; values are never shown.
+ * `skein env`: lists the variables of a thread, or sets them. Values are never shown.
  *
- * - A secret need not stand on a command line, which others on the machine can read and shells keep: it comes from
- *   stdin, a file or the environment.
+ * - A secret need not be on a command line, where others on the machine and the history of the shell can read it: it
+ *   may come from stdin, a file or the environment.
  */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
@@ -10,12 +10,12 @@ import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { table } from '../format.js'
-import { envOf } from './env-option.js'
-import { markUnanswered, tellUnanswered } from '../unanswered.js'
-import { piped } from '../stdin.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
+import { several, variablesOf } from '../settings.js'
+import { piped } from '../stdin.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
 
 interface Options {
   readonly stdin?: string
@@ -24,12 +24,15 @@ interface Options {
   readonly wait?: boolean
 }
 
-interface Asked extends Options {
+interface EnvRequest extends Options {
   readonly id: string
-  readonly given: readonly string[]
+  readonly entries: readonly string[]
 }
 
-export function register(command: Command, perform: RunCommand): void {
+/** By name; null takes the value away. */
+type VariableChanges = Readonly<Record<string, string | null>>
+
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument(
       '<thread>',
@@ -43,59 +46,59 @@ export function register(command: Command, perform: RunCommand): void {
     .option('--file <name=path>', 'read the value of this one from a file; may be given several times', several)
     .option('--unset <name>', 'take the value away; may be given several times', several)
     .option('--wait', 'watch the turn until it ends or waits again')
-    .action((id: string, given: readonly string[], options: Options) =>
-      perform(command, (around) =>
-        withClient(around.store, (client) => env(around, client, { ...options, id, given })),
+    .action((id: string, entries: readonly string[], options: Options) =>
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => env(context, client, { ...options, id, entries })),
       ),
     )
 }
 
-function several(given: string, before: readonly string[] = []): readonly string[] {
-  return [...before, given]
+async function env(context: CommandContext, client: SkeinClient, request: EnvRequest): Promise<ExitCode> {
+  const [, parent, deferred] = /^(.+)\/([^/]+)$/.exec(request.id) ?? []
+  const thread = await client.threads.get(parent ?? request.id)
+  const changes = await changesOf(context, request)
+  if (deferred !== undefined) return provide(context, client, { thread: thread.id, request: deferred, changes })
+  if (Object.keys(changes).length === 0) return list(context, client, request.id)
+  return set(context, client, { ...request, changes })
 }
 
-async function env(around: CommandContext, client: SkeinClient, asked: Asked): Promise<ExitCode> {
-  const { out } = around
-  const [, parent, request] = /^(.+)\/([^/]+)$/.exec(asked.id) ?? []
-  const thread = await client.threads.get(parent ?? asked.id)
-  const values = await valuesOf(around, asked)
-  if (request !== undefined) return provide(around, client, { thread: thread.id, request, values })
-  if (Object.keys(values).length === 0) return list(around, client, asked.id)
-  // Before it is said: the turn may be over when the answer comes.
-  const run = asked.wait ? await thread.current() : undefined
-  const state = await markUnanswered(thread.env.set(values))
-  const told = { thread: asked.id, names: Object.keys(values), state }
-  if (state === 'kept') return tellUnanswered(out, told, asked.wait)
-  if (run) return (await watchHere(around, { client, thread, run })).code
-  if (out.mode === 'json') out.json(told)
-  else
-    out.print(
-      `${Object.entries(values)
-        .map(([name, value]) => `${name} ${value === null ? 'taken away' : 'set'}`)
-        .join('\n')}\n`,
-    )
+async function set(
+  context: CommandContext,
+  client: SkeinClient,
+  { id, changes, wait }: EnvRequest & { readonly changes: VariableChanges },
+): Promise<ExitCode> {
+  const { out } = context
+  const thread = await client.threads.get(id)
+  // Looked up before the values are sent: the turn may have ended when the answer comes.
+  const run = wait ? await thread.current() : undefined
+  const state = await markUnanswered(thread.env.set(changes))
+  const value = { thread: id, names: Object.keys(changes), state }
+  if (state === 'kept') return tellUnanswered(out, value, wait)
+  if (run) return (await watchHere(context, { client, thread, run })).code
+  if (out.mode === 'json') out.json(value)
+  else for (const name of Object.keys(changes)) out.print(`${name} ${changes[name] === null ? 'taken away' : 'set'}\n`)
   return exitCode.ok
 }
 
-interface Providing {
+interface ProvideRequest {
   readonly thread: string
   readonly request: string
-  readonly values: Readonly<Record<string, string | null>>
+  readonly changes: VariableChanges
 }
 
 /** A child that waits to begin takes all of its values at once. */
 async function provide(
   { out }: CommandContext,
   { variables }: SkeinClient,
-  { thread, request, values }: Providing,
+  { thread, request, changes }: ProvideRequest,
 ): Promise<ExitCode> {
-  const given = Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
+  const values = Object.fromEntries(
+    Object.entries(changes).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
   )
-  const state = await markUnanswered(variables.provide(thread, request, given))
-  const told = { thread, request, names: Object.keys(given), state }
-  if (state === 'kept') return tellUnanswered(out, told)
-  if (out.mode === 'json') out.json(told)
+  const state = await markUnanswered(variables.provide(thread, request, values))
+  const value = { thread, request, names: Object.keys(values), state }
+  if (state === 'kept') return tellUnanswered(out, value)
+  if (out.mode === 'json') out.json(value)
   else out.print('started\n')
   return exitCode.ok
 }
@@ -117,35 +120,34 @@ async function list({ out }: CommandContext, client: SkeinClient, id: string): P
   return exitCode.ok
 }
 
-async function valuesOf(
+async function changesOf(
   { shell }: CommandContext,
-  { given, stdin, file = [], unset = [] }: Asked,
-): Promise<Readonly<Record<string, string | null>>> {
-  const { SkeinError } = await import('../../index.js')
-  const files = file.map(async (entry): Promise<readonly [string, string]> => {
-    const [, name, path] = /^([^=]+)=(.+)$/s.exec(entry) ?? []
-    if (name === undefined || path === undefined)
-      throw new SkeinError('BAD_OPTION', `--file takes NAME=path; this is ${JSON.stringify(entry)}`)
-    try {
-      return [name, withoutEnd(await readFile(path, 'utf8'))]
-    } catch (thrown) {
-      throw new SkeinError('BAD_OPTION', `--file ${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
-    }
-  })
-  const read = await Promise.all(files)
+  { entries, stdin, file = [], unset = [] }: EnvRequest,
+): Promise<VariableChanges> {
+  const fromFiles = await Promise.all(file.map(readVariable))
   const values: Readonly<Record<string, string>> = {
-    ...(await envOf(shell, given)),
-    ...Object.fromEntries(read),
+    ...(await variablesOf(shell, entries)),
+    ...Object.fromEntries(fromFiles),
     ...(stdin !== undefined && { [stdin]: await piped(shell) }),
   }
-  // Seldom meant: the shell had no value for it, or the pipe no output.
+  // Hardly ever meant: the shell had no value for it, or the pipe no output.
   const empty = Object.keys(values).find((name) => values[name] === '')
-  if (empty !== undefined)
+  if (empty !== undefined) {
+    const { SkeinError } = await import('../../index.js')
     throw new SkeinError('BAD_OPTION', `the value of ${empty} is empty; to take a value away use --unset ${empty}`)
+  }
   return { ...values, ...Object.fromEntries(unset.map((name) => [name, null])) }
 }
 
-/** Editors end a file with a line end; a value has none there. */
-function withoutEnd(text: string): string {
-  return text.replace(/\r?\n$/, '')
+/** `NAME=path`: the content of the file, without the line end that editors add. */
+async function readVariable(entry: string): Promise<readonly [name: string, value: string]> {
+  const { SkeinError } = await import('../../index.js')
+  const [, name, path] = /^([^=]+)=(.+)$/s.exec(entry) ?? []
+  if (name === undefined || path === undefined)
+    throw new SkeinError('BAD_OPTION', `--file takes NAME=path; this is ${JSON.stringify(entry)}`)
+  try {
+    return [name, (await readFile(path, 'utf8')).replace(/\r?\n$/, '')]
+  } catch (thrown) {
+    throw new SkeinError('BAD_OPTION', `--file ${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+  }
 }

@@ -1,8 +1,8 @@
-/** `skein grant`: a thread may spend more, and goes on where it had stopped. */
+/** `skein grant`: lets a thread spend more, and with `--resume` go on where it had stopped. */
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import { registerRequest } from './command.js'
+import { registerThreadCommand } from './lifecycle.js'
 import type { RunCommand } from '../run-command.js'
 
 interface Options {
@@ -14,27 +14,24 @@ interface Options {
   readonly by?: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
-    .option('--tokens <n>', 'so many more, input and output', whole)
+    .option('--tokens <n>', 'so many more, input and output', wholeNumber)
     .option('--cost <usd>', 'so many more dollars', amount)
-    .option('--tool-calls <n>', 'so many more calls', whole)
-    .option('--steps <n>', 'so many more model calls', whole)
+    .option('--tool-calls <n>', 'so many more calls', wholeNumber)
+    .option('--steps <n>', 'so many more model calls', wholeNumber)
     .option('--resume', 'and let a turn go on that ended because nothing was left')
     .option('--by <name>', 'who gives it, for the journal')
-  registerRequest<Options>(perform, command, {
-    async ask(thread, { cost, tokens, toolCalls, steps, resume, by }) {
-      const more = {
-        ...defined({ tokens }),
-        ...defined({ costUsd: cost }),
-        ...defined({ toolCalls }),
-        ...defined({ steps }),
-      }
-      await thread.grant(more, { ...defined({ resume: resume || undefined, by }) })
+  registerThreadCommand<Options>(runCommand, command, {
+    async send(thread, { tokens, cost, toolCalls, steps, resume, by }) {
+      await thread.grant(
+        defined({ tokens, costUsd: cost, toolCalls, steps }),
+        defined({ resume: resume || undefined, by }),
+      )
       return true
     },
     done: 'granted',
-    nothing: 'nothing was granted',
+    unchanged: 'nothing was granted',
   })
 }
 
@@ -44,7 +41,7 @@ function amount(text: string): number {
   return value
 }
 
-function whole(text: string): number {
+function wholeNumber(text: string): number {
   const value = amount(text)
   if (!Number.isInteger(value)) throw new InvalidArgumentError('a whole number')
   return value

@@ -1,5 +1,5 @@
 /**
- * `skein host`: serves a store until it is told to stop. On NATS it joins those that serve the namespace already.
+ * `skein host`: serves a store until it is stopped. On NATS it joins the hosts that serve the namespace already.
  *
  * - The first signal hands over in good order: nothing new starts, running calls may land, partitions are given
  *   back. The second ends the process at once, which loses nothing either.
@@ -10,10 +10,18 @@ import type { HostEvent, Skein } from '../../index.js'
 import { exitCode, exitOfStop } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, oneLine } from '../format.js'
-import { envOf } from './env-option.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { limitHelp, limitsOf, several, workerEnvHelp, workersHelp, workersOf } from '../settings.js'
+import {
+  envHelp,
+  limitHelp,
+  limitsOf,
+  several,
+  variablesOf,
+  workerEnvHelp,
+  workersHelp,
+  workersOf,
+} from '../settings.js'
 import type { WorkerFlags } from '../settings.js'
 import { label } from '../visible.js'
 
@@ -24,7 +32,11 @@ interface Options extends WorkerFlags {
   readonly limit?: readonly string[]
 }
 
-export function register(command: Command, perform: RunCommand): void {
+interface HostRequest extends Options {
+  readonly app: string
+}
+
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<app>', 'module or folder of the definitions')
     .option('--name <name>', 'name of the app (default: that of its package.json)')
@@ -32,55 +44,50 @@ export function register(command: Command, perform: RunCommand): void {
       '--app-version <version>',
       'version of the app (default: that of its package.json); on NATS the newest is served first',
     )
-    .option(
-      '--env <name=value>',
-      'a variable that tools declare; a name alone takes the value of the environment; may be given several times',
-      several,
-    )
+    .option('--env <name=value>', envHelp, several)
     .option('--limit <name=value>', limitHelp, several)
     .option('--workers <count>', workersHelp)
     .option('--worker-env <name>', workerEnvHelp, several)
-    .action((app: string, options: Options) => perform(command, (around) => host(around, { ...options, app })))
+    .action((app: string, options: Options) => runCommand(command, (context) => serve(context, { ...options, app })))
 }
 
-async function host(
-  around: CommandContext,
-  { app, name, appVersion, env: given = [], ...more }: Options & { readonly app: string },
-): Promise<ExitCode> {
-  const { out, shell, store } = around
-  const [env, limits, workers] = await Promise.all([
-    envOf(shell, given, '--env '),
-    limitsOf(more.limit),
-    workersOf(shell, more),
-  ])
-  const { createSkein } = await import('../../index.js')
-  const line = createLines(out)
+async function serve(context: CommandContext, request: HostRequest): Promise<ExitCode> {
+  const line = createLines(context.out)
+  // What the host begins with is in its first line.
   let serving = false
-  const debugging = shell.env['SKEIN_DEBUG'] === '1'
-  const skein = await createSkein({
-    app,
-    backend: await store.source(),
-    ...store.key,
-    env,
-    ...defined({ limits }),
-    ...defined({ workers }),
-    ...defined({ name }),
-    ...defined({ version: appVersion }),
-    warn: (what, thrown) =>
-      out.note(
-        `skein: ${thrown instanceof Error ? `${what}: ${(debugging && thrown.stack) || thrown.message}` : what}`,
-      ),
-    // What it begins with is told by its first line.
-    onHostEvent: (news) => serving && line(wordsFor(news), news),
-  })
-  around.onStop(async () => {
+  const skein = await openHost(context, request, (event) => serving && line(eventLine(event), event))
+  context.onStop(async () => {
     line('stopping; calls that run may still finish (once more: stop at once)', { type: 'stopping' })
     await skein.close()
     line('stopped', { type: 'stopped' })
   })
-  await tellServing(around, skein, line)
+  await tellServing(context, skein, line)
   serving = true
   return new Promise<never>(() => undefined)
+}
+
+async function openHost(
+  { out, shell, store }: CommandContext,
+  { app, name, appVersion, env: entries = [], limit, ...flags }: HostRequest,
+  onHostEvent: (event: HostEvent) => void,
+): Promise<Skein> {
+  const [env, limits, workers] = await Promise.all([
+    variablesOf(shell, entries, '--env '),
+    limitsOf(limit),
+    workersOf(shell, flags),
+  ])
+  const { createSkein } = await import('../../index.js')
+  const debugging = shell.env['SKEIN_DEBUG'] === '1'
+  const reason = (thrown: Error): string => (debugging && thrown.stack) || thrown.message
+  return createSkein({
+    app,
+    backend: await store.source(),
+    ...store.key,
+    env,
+    ...defined({ limits, workers, name, version: appVersion }),
+    warn: (what, thrown) => out.note(`skein: ${thrown instanceof Error ? `${what}: ${reason(thrown)}` : what}`),
+    onHostEvent,
+  })
 }
 
 type Line = (text: string, value: object) => void
@@ -109,17 +116,20 @@ async function tellServing({ store }: CommandContext, { host, agents, hosts: lis
   })
 }
 
-function wordsFor(news: HostEvent): string {
-  if (news.type === 'partitions') return `holds ${news.held} of ${counted(news.of, 'partition')}`
-  if (news.type === 'turn') {
-    const good = exitOfStop(news.reason) === exitCode.ok
-    return (
-      `${good ? '✓' : '✗'} ${label(news.thread)} (${label(news.agent)}) ` +
-      `${news.reason}${news.why === undefined ? '' : `: ${oneLine(news.why, 300)}`}`
-    )
+function eventLine(event: HostEvent): string {
+  switch (event.type) {
+    case 'partitions':
+      return `holds ${event.held} of ${counted(event.of, 'partition')}`
+    case 'turn': {
+      const mark = exitOfStop(event.reason) === exitCode.ok ? '✓' : '✗'
+      const why = event.why === undefined ? '' : `: ${oneLine(event.why, 300)}`
+      return `${mark} ${label(event.thread)} (${label(event.agent)}) ${event.reason}${why}`
+    }
+    case 'left':
+      return `leaves ${counted(event.threads, 'unfinished thread')} alone`
+    case 'server.back':
+      return 'the server is back'
+    case 'server.lost':
+      return 'the server is lost; it is tried again and again, and threads go on when it is back'
   }
-  if (news.type === 'left') return `leaves ${counted(news.threads, 'unfinished thread')} alone`
-  return news.type === 'server.back'
-    ? 'the server is back'
-    : 'the server is lost; it is tried again and again, and threads go on when it is back'
 }

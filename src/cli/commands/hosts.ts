@@ -1,4 +1,4 @@
-/** `skein hosts`: the processes that serve a store, and what each says of itself. */
+/** `skein hosts`: lists the processes that serve a store, with what each says of itself. */
 import type { Command } from 'commander'
 import type { HostInfo, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
@@ -7,8 +7,8 @@ import { counted, dateTime, oneLine, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
-export function register(command: Command, perform: RunCommand): void {
-  command.action(() => perform(command, (around) => withClient(around.store, (client) => list(around, client))))
+export function register(command: Command, runCommand: RunCommand): void {
+  command.action(() => runCommand(command, (context) => withClient(context.store, (client) => list(context, client))))
 }
 
 async function list({ out }: CommandContext, client: SkeinClient): Promise<ExitCode> {
@@ -28,7 +28,7 @@ async function list({ out }: CommandContext, client: SkeinClient): Promise<ExitC
   return exitCode.ok
 }
 
-/** What others wrote may be anything. */
+/** Hosts write these themselves, so a word may be anything. */
 const word = (text: string): string => oneLine(text, 60) || '?'
 
 export function rowsOf(hosts: readonly HostInfo[], partitions: number): readonly (readonly string[])[] {

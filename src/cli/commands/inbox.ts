@@ -1,4 +1,4 @@
-/** `skein inbox`: what threads wait for a person to decide or to give, oldest first. Reads the store itself. */
+/** `skein inbox`: lists what threads wait for a person to decide or to give, oldest first. Reads the store itself. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { InboxFilter, InboxItem, SkeinClient } from '../../index.js'
@@ -9,15 +9,16 @@ import { dateTime, oneLine, preview, table } from '../format.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { commandLine, withClient } from '../store.js'
+import type { StoreLocation } from '../store.js'
 import { label } from '../visible.js'
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
     .option('--thread <thread>', 'only what this thread waits for')
     .option('--full', 'all of each, instead of a line')
     .action((filter: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => inbox(around, client, filter))),
+      runCommand(command, (context) => withClient(context.store, (client) => inbox(context, client, filter))),
     )
 }
 
@@ -31,36 +32,34 @@ async function inbox(
   { full, ...filter }: Options,
 ): Promise<ExitCode> {
   const named = filter.thread ?? filter.root
-  // A name with a mistake in it is no empty inbox.
+  // An unknown thread is an error, not an empty inbox.
   if (named !== undefined) await client.threads.get(named)
   const items = (await client.inbox.list(filter)).filter(({ why }) => why !== 'children')
   if (out.mode === 'json') out.json({ items, hosted: await client.hosted() })
   else if (items.length === 0) out.note('nothing waits for anyone')
-  else if (full)
-    out.print(
-      `${items.flatMap((item) => [...wholeOf(item), ...answersTo(store, item).map((command) => `  ${command}`), '']).join('\n')}`,
-    )
+  else if (full) out.print(`${items.map((item) => wholeItem(store, item)).join('\n\n')}\n`)
   else {
     out.print(listing(out, items))
-    if (items.some(({ args }) => preview(args, Infinity) !== preview(args, mostArgs)))
+    if (items.some(({ args }) => preview(args, Infinity) !== preview(args, maxArgsLength)))
       out.note(
-        `args that end with … are cut: ${commandLine(store, 'skein', 'inbox', '--full')} shows all of them, and so does ` +
-          `skein approve before it decides`,
+        `args that end with … are cut: ${commandLine(store, 'skein', 'inbox', '--full')} shows all of them, and so ` +
+          `does skein approve before it decides`,
       )
   }
   return exitCode.ok
 }
 
-const mostArgs = 40
+const maxArgsLength = 40
+
+function wholeItem(store: StoreLocation, item: InboxItem): string {
+  return [...wholeOf(item), ...answersTo(store, item).map((command) => `  ${command}`)].join('\n')
+}
 
 function listing({ paint }: CliOutput, items: readonly InboxItem[]): string {
   const [head = '', ...rows] = table([['ID', 'WAITS FOR', 'TOOL', 'ARGS', 'SINCE', 'DEADLINE'], ...items.map(row)])
     .trimEnd()
     .split('\n')
-  const lines = rows.flatMap((line, index) => [
-    line,
-    ...questions(items[index]).map((text) => paint('dim', `  ${text}`)),
-  ])
+  const lines = rows.flatMap((line, index) => [line, ...details(items[index]).map((text) => paint('dim', `  ${text}`))])
   return [head, ...lines, ''].join('\n')
 }
 
@@ -69,14 +68,14 @@ function row({ id, why, tool, args, missing, requestedAt, deadlineAt }: InboxIte
     id,
     missing ? `${why}: ${missing.join(', ')}` : why,
     tool,
-    args === null ? '' : preview(args, mostArgs),
+    args === null ? '' : preview(args, maxArgsLength),
     dateTime(requestedAt),
     deadlineAt === undefined ? '' : dateTime(deadlineAt),
   ]
 }
 
-/** In which tree, and whose; then what is asked. */
-function questions({ path = [], reference, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
+/** Lines below the row: the tree and the child, then the question and the defaults. */
+function details({ path = [], reference, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
   const whose =
     reference === undefined ? [] : [[path[0], ...(path.length > 2 ? ['…'] : []), reference].join(' › ')].map(label)
   return [

@@ -1,15 +1,15 @@
-/** `skein ps`: the threads of a store, newest last. Reads the store itself, so it needs no host. */
+/** `skein ps`: lists the threads of a store, newest last. Reads the store itself, so it needs no host. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, ThreadFilter, ThreadInfo, ThreadStatus } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { dateTime, table } from '../format.js'
-import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
-import type { ShownModelWait } from '../turn/model-waits.js'
+import { dateTime, statusText, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
+import { modelWaitLine, modelWaitsOf } from '../turn/waiting-for.js'
+import type { ShownModelWait } from '../turn/waiting-for.js'
 
 interface Options {
   readonly status?: ThreadStatus
@@ -20,7 +20,7 @@ interface Options {
   readonly limit: number
 }
 
-const statuses = [
+const statuses: readonly ThreadStatus[] = [
   'created',
   'idle',
   'thinking',
@@ -34,146 +34,135 @@ const statuses = [
   'done',
   'terminated',
 ]
-const over = new Set(['done', 'terminated'])
+const ended = new Set<ThreadStatus>(['done', 'terminated'])
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .addOption(new Option('--status <status>', 'only threads that are').choices(statuses))
     .option('--agent <name>', 'only threads of this agent')
     .option('--tag <tag>', 'only threads with this tag')
     .option('--all', 'done and terminated threads too')
     .option('--children', 'threads that others have called too, below those')
-    .option('--limit <n>', 'the newest so many', atLeastOne, 50)
+    .option('--limit <n>', 'the newest so many', positiveCount, 50)
     .action((options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => ps(around, client, options))),
+      runCommand(command, (context) => withClient(context.store, (client) => ps(context, client, options))),
     )
 }
 
-export function atLeastOne(given: string): number {
-  const count = Number(given)
+export function positiveCount(text: string): number {
+  const count = Number(text)
   if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('give a whole number from 1 up.')
   return count
 }
 
 async function ps({ out }: CommandContext, client: SkeinClient, options: Options): Promise<ExitCode> {
-  const { status, agent, tag, limit } = options
-  const filter: ThreadFilter = { ...(status && { status }), ...(agent && { agent }), ...(tag && { tag }) }
-  const { found, below } = await newest(client, filter, options)
+  const { status, agent, tag, limit, children: nested = false } = options
+  const filter: ThreadFilter = defined({ status, agent, tag })
+  const { found, below } = await findNewest(client, filter, options)
   const threads = found.slice(-limit)
+  const more = found.length > threads.length
   const hosted = await client.hosted()
-  const waits = hosted ? await modelWaitsOf(client, threads) : new Map<string, ShownModelWait>()
+  const modelWaits = hosted ? await modelWaitsOf(client, threads) : new Map<string, ShownModelWait>()
   if (out.mode === 'json') {
-    const told = threads.map((head) => ({ ...head, ...(waits.has(head.thread) && { waits: waits.get(head.thread) }) }))
-    out.json({ threads: told, hosted, more: found.length > threads.length })
+    const entries = threads.map((head) => ({ ...head, ...defined({ waits: modelWaits.get(head.thread) }) }))
+    out.json({ threads: entries, hosted, more })
     return exitCode.ok
   }
   if (threads.length === 0) out.note('no threads')
-  else
-    out.print(
-      listing(options.children ? asTrees(threads) : threads, { waits, below, nested: options.children === true }),
-    )
-  if (found.length > threads.length) out.note(`older threads are not shown; see --limit`)
+  else out.print(listing(nested ? parentsFirst(threads) : threads, { modelWaits, below, nested }))
+  if (more) out.note(`older threads are not shown; see --limit`)
   if (!hosted && threads.some(({ rest }) => !rest))
     out.note('no host serves this store now; unfinished turns go on when one opens it')
   return exitCode.ok
 }
 
-/** Threads of a tree that are not over, besides its root. */
-interface Below {
+/** Threads of a tree that have not ended, besides its root. */
+interface ChildCount {
   readonly all: number
   readonly busy: number
 }
 
 interface Found {
   readonly found: readonly ThreadInfo[]
-  readonly below: ReadonlyMap<string, Below>
+  /** By root. */
+  readonly below: ReadonlyMap<string, ChildCount>
 }
 
 /**
- * The list is oldest first, so all pages are read; one thread more than asked for tells that there are others.
- * Children are counted with their roots; a program, and whoever asks for a status, an agent or a tag, gets them like
- * all others.
+ * The store lists the oldest first, so all pages are read; one thread more than the limit tells that there are others.
+ * Children are counted with their roots, unless they are asked for by `--children` or by any filter.
  */
-async function newest(
+async function findNewest(
   client: SkeinClient,
   filter: ThreadFilter,
   { all, status, children, limit }: Options,
 ): Promise<Found> {
-  const apart = !children && Object.keys(filter).length === 0
-  const below = new Map<string, Below>()
+  const rootsOnly = !children && Object.keys(filter).length === 0
+  const below = new Map<string, ChildCount>()
   let found: ThreadInfo[] = []
   let cursor: string | undefined
   do {
     const page = await client.threads.list({ ...filter, limit: 1_000, ...defined({ cursor }) })
-    const wanted = page.threads.filter((thread) => all || status !== undefined || !over.has(thread.status))
-    for (const { path, root, rest } of wanted) {
+    const heads = page.threads.filter((head) => all || status !== undefined || !ended.has(head.status))
+    for (const { path, root, rest } of heads) {
       if (path.length === 1) continue
       const before = below.get(root) ?? { all: 0, busy: 0 }
       below.set(root, { all: before.all + 1, busy: before.busy + (rest ? 0 : 1) })
     }
-    found = [...found, ...wanted.filter(({ path }) => !apart || path.length === 1)].slice(-limit - 1)
+    found = [...found, ...heads.filter(({ path }) => !rootsOnly || path.length === 1)].slice(-limit - 1)
     cursor = page.next
   } while (cursor !== undefined)
   return { found, below }
 }
 
-/** Each thread before those that it has called; one whose parent is not shown stands by itself. */
-function asTrees(threads: readonly ThreadInfo[]): readonly ThreadInfo[] {
-  const shown = new Set(threads.map(({ thread }) => thread))
+/** Each thread before its children; a thread whose parent is not listed is a top. */
+function parentsFirst(threads: readonly ThreadInfo[]): readonly ThreadInfo[] {
+  const listed = new Set(threads.map(({ thread }) => thread))
   const children = new Map<string, ThreadInfo[]>()
   const tops: ThreadInfo[] = []
   for (const head of threads) {
     const parent = head.path.at(-2)
-    if (parent === undefined || !shown.has(parent)) tops.push(head)
+    if (parent === undefined || !listed.has(parent)) tops.push(head)
     else children.set(parent, [...(children.get(parent) ?? []), head])
   }
-  const ordered: ThreadInfo[] = []
-  const visit = (head: ThreadInfo): void => {
-    ordered.push(head)
-    for (const child of children.get(head.thread) ?? []) visit(child)
-  }
-  for (const head of tops) visit(head)
-  return ordered
+  const withChildren = (head: ThreadInfo): readonly ThreadInfo[] => [
+    head,
+    ...(children.get(head.thread) ?? []).flatMap(withChildren),
+  ]
+  return tops.flatMap(withChildren)
 }
 
-interface Listing {
-  readonly waits: ReadonlyMap<string, ShownModelWait>
-  readonly below: ReadonlyMap<string, Below>
+interface Columns {
+  readonly modelWaits: ReadonlyMap<string, ShownModelWait>
+  readonly below: ReadonlyMap<string, ChildCount>
   readonly nested: boolean
 }
 
-/** What is waited for has a column only where someone waits, and children where there are some. */
-function listing(threads: readonly ThreadInfo[], { waits, below, nested }: Listing): string {
+/** The columns CHILDREN and WAITS FOR are there only where a thread has something in them. */
+function listing(threads: readonly ThreadInfo[], { modelWaits, below, nested }: Columns): string {
   const counts = !nested && threads.some(({ thread }) => below.has(thread))
-  const head = [
-    'THREAD',
-    'STATUS',
-    'AGENT',
-    'UPDATED',
-    'TAGS',
-    ...(counts ? ['CHILDREN'] : []),
-    ...(waits.size > 0 ? ['WAITS FOR'] : []),
-  ]
-  const rows = threads.map((each) => {
-    const wait = waits.get(each.thread)
-    return [
-      ...row(each, nested),
-      ...(counts ? [countOf(below.get(each.thread))] : []),
-      ...(waits.size > 0 ? [wait ? modelWaitLine(wait) : ''] : []),
-    ]
-  })
+  const waits = modelWaits.size > 0
+  const titles = ['THREAD', 'STATUS', 'AGENT', 'UPDATED', 'TAGS']
+  const head = [...titles, ...(counts ? ['CHILDREN'] : []), ...(waits ? ['WAITS FOR'] : [])]
+  const rows = threads.map((each) => [
+    ...row(each, nested),
+    ...(counts ? [countText(below.get(each.thread))] : []),
+    ...(waits ? [waitText(modelWaits.get(each.thread))] : []),
+  ])
   return table([head, ...rows])
 }
 
-function countOf(below: Below | undefined): string {
-  if (!below) return ''
-  return below.busy === 0 ? `${below.all}` : `${below.all} (${below.busy} at work)`
+function waitText(wait: ShownModelWait | undefined): string {
+  return wait ? modelWaitLine(wait) : ''
 }
 
-function row(
-  { thread, path, reference, status, agent, updatedAt, tags }: ThreadInfo,
-  nested: boolean,
-): readonly string[] {
+function countText(count: ChildCount | undefined): string {
+  if (!count) return ''
+  return count.busy === 0 ? `${count.all}` : `${count.all} (${count.busy} at work)`
+}
+
+function row(head: ThreadInfo, nested: boolean): readonly string[] {
+  const { thread, path, reference, agent, updatedAt, tags } = head
   const name = nested && reference !== undefined ? `${'  '.repeat(path.length - 1)}${reference} ${thread}` : thread
-  return [name, status, agent, dateTime(updatedAt), tags.join(',')]
+  return [name, statusText(head), agent, dateTime(updatedAt), tags.join(',')]
 }

@@ -1,21 +1,22 @@
 /**
- * `skein run`: one message to an agent, or what a thread has outstanding, watched until everything rests or waits for
- * people.
+ * `skein run`: sends one message to an agent, or goes on with what a thread has outstanding, and watches until
+ * everything rests or waits for people.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import { createAsk, readLines } from '../turn/ask.js'
 import type { ExitCode } from '../exit.js'
-import { givenMessage, pipedMessage } from '../stdin.js'
-import { createOnce, findThread, goOnCommand, leave, lookUpThread, open, openable, settingsOf } from '../opening.js'
-import type { OpenRequest, OpenedThread, OpenFlags } from '../opening.js'
+import { findThread, lookUpThread } from '../find-thread.js'
+import { createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '../open.js'
+import type { OpenedStore, OpenFlags, OpenRequest } from '../open.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, several } from '../settings.js'
-import { watchToEnd, showFirst } from '../turn/turns.js'
+import { messageOf, pipedMessage } from '../stdin.js'
+import { createAsk, readLines } from '../turn/ask.js'
+import { showFirst, watchToEnd } from '../turn/turns.js'
 import type { WatchedTurn } from '../turn/turns.js'
 
-export function register(command: Command, perform: RunCommand): void {
-  openable(command)
+export function register(command: Command, runCommand: RunCommand): void {
+  openOptions(command)
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
     .option(
@@ -23,62 +24,62 @@ export function register(command: Command, perform: RunCommand): void {
       'continue this thread, or create it with this id; without a message: go on with what is outstanding',
     )
     .option('--attach <file>', attachHelp, several)
-    .action((app: string, message: string | undefined, options: OpenFlags) =>
-      perform(command, (around) => run(around, { ...options, app }, message)),
+    .action((app: string, message: string | undefined, flags: OpenFlags) =>
+      runCommand(command, (context) => run(context, { ...flags, command: 'run', app }, message)),
     )
 }
 
-async function run(
-  around: CommandContext,
-  options: Omit<OpenRequest, 'message'>,
-  given: string | undefined,
-): Promise<ExitCode> {
-  const message = await (given === undefined ? pipedMessage(around.shell) : givenMessage(around.shell, given))
-  const asked: OpenRequest = { ...options, ...defined({ message }) }
+async function run(context: CommandContext, request: OpenRequest, argument: string | undefined): Promise<ExitCode> {
+  const message = await (argument === undefined ? pipedMessage(context.shell) : messageOf(context.shell, argument))
   const create = message !== undefined
-  await check(asked)
-  const settings = await settingsOf(around, asked)
-  const before = await lookUpThread(around, { ...asked, create })
-  // One that was created without a host is made by its mail.
-  const root = before.root ?? asked.thread
-  const opened = await open(around, { asked, settings, ...defined({ root }) })
-  const finding = findThread(around, opened, { asked, settings, create })
+  if (!create) await checkOutstanding(request)
+  const settings = await settingsOf(context, request)
+  const before = await lookUpThread(context, { ...request, create })
+  // A thread that was created without a host has no head yet: it is its own root, or is not there.
+  const root = before.root ?? request.thread
+  const opened = await open(context, { request, settings, ...defined({ root }) })
+  const finding = findThread(context, opened, { request, settings, create })
   const once = createOnce()
-  around.onStop(() => leave(around, { asked, opened, finding, once }))
+  context.onStop(() => leave(context, { request, opened, finding, once }))
   try {
-    const found = await finding
-    if (around.out.mode !== 'json')
-      around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
-    const how = opened.runs === 'here' ? { goOn: () => once(goOnCommand(around, asked, found)) } : {}
+    const thread = await finding
+    if (context.out.mode !== 'json')
+      context.out.note(context.out.paint('dim', `thread ${thread.id} · agent ${thread.agent}`))
+    const here = opened.runs === 'here'
     const watched: WatchedTurn = {
-      watching: { client: opened.client, thread: found, ...how, ...asking(around, opened) },
+      watching: {
+        client: opened.client,
+        thread,
+        ...(here && { goOn: () => once(goOnCommand(context, request, thread)) }),
+        ...defined({ ask: askAtTerminal(context, opened) }),
+      },
       before,
       shown: new Set(),
     }
     const code = await showFirst(
-      around,
+      context,
       watched,
       message === undefined ? undefined : { text: message, attachments: settings.attachments },
     )
-    return opened.runs === 'here' || code === undefined ? await watchToEnd(around, watched, code) : code
+    return here || code === undefined ? await watchToEnd(context, watched, code) : code
   } finally {
     await opened.client.close()
   }
 }
 
-function asking({ shell, out }: CommandContext, { client }: OpenedThread): Pick<WatchedTurn['watching'], 'ask'> {
-  return shell.interactive() && out.mode === 'live'
-    ? { ask: createAsk({ shell, out, client, lines: readLines(shell) }) }
-    : {}
+function askAtTerminal({ shell, out }: CommandContext, { client }: OpenedStore): WatchedTurn['watching']['ask'] {
+  if (!shell.interactive() || out.mode !== 'live') return undefined
+  return createAsk({ shell, out, client, lines: readLines(shell) })
 }
 
-async function check({ message, thread, attach = [] }: OpenRequest): Promise<void> {
+/** Without a message, the thread must be named. */
+async function checkOutstanding({ thread, attach = [] }: OpenRequest): Promise<void> {
   const { SkeinError } = await import('../../index.js')
-  if (message === undefined && attach.length > 0)
+  if (attach.length > 0)
     throw new SkeinError(
       'BAD_OPTION',
       '--attach names a file that goes with a message; give the message as the last argument',
     )
-  if (thread === undefined && message === undefined)
+  if (thread === undefined)
     throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }

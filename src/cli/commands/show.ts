@@ -1,28 +1,31 @@
-/** `skein show`: one thread, its state and its last messages. */
+/** `skein show`: prints one thread, its state and its last messages. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { Failure, Message, SkeinClient, Thread, ThreadUsage } from '../../index.js'
+import type { Failure, Message, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { answersTo, waitingLine, waitingItems } from '../turn/waiting-for.js'
 import { byteCount, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
-import { label, visible } from '../visible.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { atLeastOne } from './ps.js'
-import { speakerOf } from '../turn/speaker.js'
 import { withClient } from '../store.js'
+import type { StoreLocation } from '../store.js'
+import { speakerOf } from '../turn/call-line.js'
+import { answersTo, waitingItems, waitingLine } from '../turn/waiting-for.js'
+import { label, visible } from '../visible.js'
+import { positiveCount } from './ps.js'
 
 interface Options {
   readonly limit: number
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
-    .option('--limit <n>', 'the last so many messages', atLeastOne, 20)
+    .option('--limit <n>', 'the last so many messages', positiveCount, 20)
     .action((id: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => show(around, client, { id, ...options }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => show(context, client, { id, ...options })),
+      ),
     )
 }
 
@@ -32,45 +35,38 @@ async function show(
   { id, limit }: Options & { readonly id: string },
 ): Promise<ExitCode> {
   const thread = await client.threads.get(id)
-  const [info, usage, all, hosted, held] = await Promise.all([
-    thread.info(),
-    thread.usage(),
-    thread.messages(),
-    client.hosted(),
-    thread.files.usage(),
-  ])
-  const files = { files: held.files, bytes: held.bytes }
-  const failure = info.status === 'failed' || info.status === 'done' ? await lastFailure(thread) : undefined
+  const [description, all] = await Promise.all([describe(client, thread), thread.messages()])
   const messages = all.slice(-limit)
+  const hidden = all.length - messages.length
   if (out.mode === 'json') {
-    out.json({ ...info, usage, files, hosted, ...defined({ failure }), messages, more: all.length > messages.length })
+    const { info, ...details } = description
+    out.json({ ...info, ...details, messages, more: hidden > 0 })
     return exitCode.ok
   }
-  const fields = [
-    ['thread', id],
-    ['agent', info.agent],
-    [
-      'status',
-      `${info.status}${info.reason === undefined ? '' : `: ${oneLine(info.reason, 500)}`}${!hosted && !info.rest ? ' (no host serves this store now)' : ''}`,
-    ],
-    ...(failure ? [['failure', failureLine(failure)]] : []),
-    ...(info.tags.length > 0 ? [['tags', info.tags.join(', ')]] : []),
-    ...(info.parent === undefined ? [] : [['parent', info.parent]]),
-    ['created', dateTime(info.createdAt)],
-    ['updated', dateTime(info.updatedAt)],
-    ['spent', spent(usage.own)],
-    ...spentBelow(usage),
-    ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${byteCount(files.bytes)}`]] : []),
-    ...waitingItems(info).flatMap((item) => [
-      ['waits', waitingLine(item)],
-      ...answersTo(store, item).map((command) => ['', command]),
-    ]),
-  ]
-  for (const [name = '', value = ''] of fields) out.print(`${out.paint('dim', name.padEnd(8))} ${label(value)}\n`)
-  if (all.length > messages.length)
-    out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
-  for (const message of messages) out.print(`\n${written(out, message)}`)
+  for (const [name, value] of fieldsOf(description, store))
+    out.print(`${out.paint('dim', name.padEnd(8))} ${label(value)}\n`)
+  if (hidden > 0) out.print(`\n${out.paint('dim', `… ${hidden} earlier messages, see --limit`)}\n`)
+  for (const message of messages) out.print(`\n${messageText(out, message)}`)
   return exitCode.ok
+}
+
+interface Description {
+  readonly info: ThreadInfo
+  readonly usage: ThreadUsage
+  readonly files: { readonly files: number; readonly bytes: number }
+  readonly hosted: boolean
+  readonly failure?: Failure
+}
+
+async function describe(client: SkeinClient, thread: Thread): Promise<Description> {
+  const [info, usage, { files, bytes }, hosted] = await Promise.all([
+    thread.info(),
+    thread.usage(),
+    thread.files.usage(),
+    client.hosted(),
+  ])
+  const failure = info.status === 'failed' || info.status === 'done' ? await lastFailure(thread) : undefined
+  return { info, usage, files: { files, bytes }, hosted, ...defined({ failure }) }
 }
 
 /** Why the last turn failed, if it did. */
@@ -80,32 +76,60 @@ async function lastFailure(thread: Thread): Promise<Failure | undefined> {
   return failure
 }
 
-function amounts({ left, reserved }: NonNullable<ThreadUsage['budget']>): string {
-  const names = { tokens: 'tokens', costUsd: 'USD', toolCalls: 'tool calls', steps: 'steps' } as const
-  const each = (Object.keys(names) as (keyof typeof names)[]).filter((kind) => left[kind] !== undefined)
-  return each
-    .map((kind) => `${left[kind] ?? 0} ${names[kind]} left${reserved[kind] ? `, ${reserved[kind]} reserved` : ''}`)
+type Field = readonly [name: string, value: string]
+
+function fieldsOf({ info, usage, files, hosted, failure }: Description, store: StoreLocation): readonly Field[] {
+  const fields: Field[] = [
+    ['thread', info.thread],
+    ['agent', info.agent],
+    ['status', statusOf(info, hosted)],
+  ]
+  if (failure) fields.push(['failure', failureLine(failure)])
+  if (info.tags.length > 0) fields.push(['tags', info.tags.join(', ')])
+  if (info.parent !== undefined) fields.push(['parent', info.parent])
+  fields.push(['created', dateTime(info.createdAt)], ['updated', dateTime(info.updatedAt)], ...usageFields(usage))
+  if (files.files > 0) fields.push(['files', `${counted(files.files, 'file')}, ${byteCount(files.bytes)}`])
+  for (const item of waitingItems(info))
+    fields.push(['waits', waitingLine(item)], ...answersTo(store, item).map((command): Field => ['', command]))
+  return fields
+}
+
+function statusOf({ status, reason, rest }: ThreadInfo, hosted: boolean): string {
+  const why = reason === undefined ? '' : `: ${oneLine(reason, 500)}`
+  return `${status}${why}${!hosted && !rest ? ' (no host serves this store now)' : ''}`
+}
+
+/** The subtree and the models only where they say more: there are children, or several models. */
+function usageFields({ own, subtree, byModel, budget }: ThreadUsage): readonly Field[] {
+  const children =
+    subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
+  const fields: Field[] = [['spent', spent(own)]]
+  if (budget) fields.push(['budget', budgetText(budget)])
+  if (children) fields.push(['subtree', spent(subtree)])
+  if (byModel.length > 1)
+    fields.push(...byModel.map(({ model, ...usage }): Field => ['', `${visible(model)}: ${spent(usage)}`]))
+  return fields
+}
+
+const budgetNames = { tokens: 'tokens', costUsd: 'USD', toolCalls: 'tool calls', steps: 'steps' } as const
+
+function budgetText({ left, reserved }: NonNullable<ThreadUsage['budget']>): string {
+  const kinds = (Object.keys(budgetNames) as (keyof typeof budgetNames)[]).filter((kind) => left[kind] !== undefined)
+  return kinds
+    .map(
+      (kind) => `${left[kind] ?? 0} ${budgetNames[kind]} left${reserved[kind] ? `, ${reserved[kind]} reserved` : ''}`,
+    )
     .join(' · ')
 }
 
-/** Only where it says more: there are children, or several models. */
-function spentBelow({ own, subtree, byModel, budget }: ThreadUsage): readonly (readonly string[])[] {
-  const below =
-    subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
-  return [
-    ...(budget ? [['budget', amounts(budget)]] : []),
-    ...(below ? [['subtree', spent(subtree)]] : []),
-    ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${visible(model)}: ${spent(usage)}`]) : []),
-  ]
-}
-
-function written({ paint }: CliOutput, message: Message): string {
+function messageText({ paint }: CliOutput, message: Message): string {
   const { role, text, at, calls = [], tool, failed, fromCache } = message
   const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${label(tool ?? 'tool')}` : (speakerOf(message) ?? role)
-  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`
+  const time = `${clockTime(at)}${fromCache ? ' cached' : ''}`
+  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', time)}\n`
   const body = role === 'tool' ? preview(text, 2_000) : visible(text).trimEnd()
-  const asked = calls
+  const requested = calls
     .map((call) => `${paint('dim', '→')} ${label(call.tool)} ${paint('dim', preview(call.args, 500))}\n`)
     .join('')
-  return `${head}${body === '' ? '' : `${body}\n`}${asked}`
+  return `${head}${body === '' ? '' : `${body}\n`}${requested}`
 }

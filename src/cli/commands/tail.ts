@@ -1,17 +1,16 @@
 /** `skein tail`: the events of a thread, a line each, from the beginning or a cursor on, and then as they come. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient, SkeinEvent } from '../../index.js'
-import { callLine } from '../turn/call-line.js'
-import { createCalls } from '../turn/calls.js'
-import type { CallNews } from '../turn/calls.js'
+import type { DurableEvent, SkeinClient, Thread, ThreadChange } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { clockTime, failureLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { speakerOf } from '../turn/speaker.js'
 import { withClient } from '../store.js'
+import { callLine, speakerOf } from '../turn/call-line.js'
+import { createCalls } from '../turn/calls.js'
+import type { CallChange } from '../turn/calls.js'
 import { label } from '../visible.js'
 
 interface Options {
@@ -19,42 +18,86 @@ interface Options {
   readonly follow: boolean
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--from <cursor>', 'go on after the event with this cursor (events with --json have one)')
     .option('--no-follow', 'end when everything so far was shown')
     .action((id: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => tail(around, client, { id, ...options }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => tail(context, client, { id, ...options })),
+      ),
     )
 }
 
 async function tail(
-  around: CommandContext,
+  context: CommandContext,
   client: SkeinClient,
   { id, from, follow }: Options & { readonly id: string },
 ): Promise<ExitCode> {
-  const { out } = around
+  const { out } = context
   const thread = await client.threads.get(id)
   const stop = new AbortController()
-  around.onStop(async () => stop.abort())
+  context.onStop(async () => stop.abort())
   void out.gone.then(() => stop.abort())
-  const show = createTail(out)
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
-  for await (const event of thread.events({
-    signal: stop.signal,
-    ...defined({ from }),
-    ...(!follow && { until: 'now' }),
-  })) {
-    show(event)
-    // Nothing can come after these.
-    if (event.type === 'thread.terminated' || event.type === 'thread.ended' || stop.signal.aborted) break
-  }
+  const range = { signal: stop.signal, ...defined({ from, until: follow ? undefined : ('now' as const) }) }
+  if (out.mode === 'json') await printEvents(out, thread, range)
+  else await printLines(out, client, { thread, range })
   return exitCode.ok
 }
 
-/** Of these the line of the call says it all. */
-const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set([
+interface Range {
+  readonly signal: AbortSignal
+  readonly from?: string
+  readonly until?: 'now'
+}
+
+async function printEvents(out: CliOutput, thread: Thread, range: Range): Promise<void> {
+  for await (const event of thread.events(range)) {
+    out.json(event)
+    if (endsThread(event) || range.signal.aborted) return
+  }
+}
+
+async function printLines(
+  out: CliOutput,
+  client: SkeinClient,
+  { thread, range }: { readonly thread: Thread; readonly range: Range },
+): Promise<void> {
+  const calls = createCalls()
+  try {
+    for await (const change of thread.view({ ...range, from: range.from ?? 'start' })) {
+      for (const line of linesOf(out, change, calls.take(change))) out.print(`${line}\n`)
+      if ((change.event && endsThread(change.event)) || range.signal.aborted) return
+    }
+  } catch (thrown) {
+    if (!(await isAnother(client, thread, thrown))) throw thrown
+    out.note(
+      'what was shown before this is of a thread that was deleted; the one that has its id now follows from its ' +
+        'beginning',
+    )
+    await printLines(out, client, { thread, range: { ...range, from: 'start' } })
+  }
+}
+
+/** The thread was deleted while it was followed, and there is another one with its id. */
+async function isAnother({ threads }: SkeinClient, { id }: Thread, thrown: unknown): Promise<boolean> {
+  const { SkeinError } = await import('../../index.js')
+  if (!SkeinError.is(thrown, 'UNKNOWN_THREAD')) return false
+  return threads.get(id).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Nothing can come after it. */
+function endsThread({ type }: { readonly type: string }): boolean {
+  return type === 'thread.terminated' || type === 'thread.ended'
+}
+
+/** Events of which the line of the call says it all. */
+const toldByCall: ReadonlySet<DurableEvent['type']> = new Set([
   'tool.result',
   'call.began',
   'call.held',
@@ -65,70 +108,44 @@ const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set([
   'child.reported',
 ])
 
-function createTail(out: CliOutput): (event: SkeinEvent) => void {
-  if (out.mode === 'json') return (event) => out.json(event)
-  const calls = createCalls()
-  return (event) => {
-    if (event.type === 'tree.reset')
-      return out.note(
-        'what was shown before this is of a thread that was deleted; the one that has its id now follows from its ' +
-          'beginning',
-      )
-    // Deltas are for live views: the whole text follows.
-    if (!('seq' in event)) return
-    const time = out.paint('dim', clockTime(event.at))
-    if (!saidByCall.has(event.type)) out.print(`${time} ${label(`${event.type} ${details(event)}`.trimEnd())}\n`)
-    for (const news of calls.take(event)) {
-      const line = callLine(out.paint, news, out.paint('dim', given(news)))
-      if (line !== undefined) out.print(`${time} ${line}\n`)
-    }
-  }
+function linesOf({ paint }: CliOutput, { event }: ThreadChange, calls: readonly CallChange[]): readonly string[] {
+  // Deltas are for live views: the whole text follows.
+  if (!event || !('seq' in event)) return []
+  const time = paint('dim', clockTime(event.at))
+  const own = toldByCall.has(event.type) ? [] : [label(`${event.type} ${detailsOf(event)}`.trimEnd())]
+  const ofCalls = calls.flatMap((change) => callLine(paint, change, paint('dim', resultOf(change))) ?? [])
+  return [...own, ...ofCalls].map((line) => `${time} ${line}`)
 }
 
-function details(event: SkeinEvent): string {
-  switch (event.type) {
-    case 'thread.created':
-      return `agent ${event.agent}${event.tags.length > 0 ? ` · tags ${event.tags.join(', ')}` : ''}`
-    case 'message.received':
-      return `${event.role}: ${preview(event.text, 2_000)}`
-    case 'model.replied':
-      return (
-        `step ${event.step}${speakerOf(event) === undefined ? '' : `, ${speakerOf(event)}`}: ` +
-        `${preview(event.text, 2_000)}`
-      )
-    case 'calls.made':
-      return `step ${event.step}, without the model`
-    case 'call.queued':
-      return `${event.call.tool} ${preview(event.call.args, 500)}`
-    case 'children.stopped':
-      return `${event.how}: ${event.children.join(', ')}`
-    case 'report.sent':
-      return `to ${[...new Set(event.to.map(({ thread }) => thread))].join(', ')}`
-    case 'thread.changed':
-      return changed(event.changes)
-    case 'turn.ended':
-      return [
-        event.reason,
-        event.detail,
-        event.failure && failureLine(event.failure),
-        event.text !== undefined && preview(event.text, 2_000),
-      ]
-        .filter(Boolean)
-        .join(' · ')
-    case 'thread.paused':
-    case 'thread.terminated':
-      return event.reason ?? ''
-    default:
-      return ''
-  }
+type Details = { readonly [Type in DurableEvent['type']]?: (event: Extract<DurableEvent, { type: Type }>) => string }
+
+const details: Details = {
+  'thread.created': ({ agent, tags }) => `agent ${agent}${tags.length > 0 ? ` · tags ${tags.join(', ')}` : ''}`,
+  'message.received': ({ role, text }) => `${role}: ${preview(text, 2_000)}`,
+  'model.replied': (event) => {
+    const speaker = speakerOf(event)
+    return `step ${event.step}${speaker === undefined ? '' : `, ${speaker}`}: ${preview(event.text, 2_000)}`
+  },
+  'calls.made': ({ step }) => `step ${step}, without the model`,
+  'call.queued': ({ call }) => `${call.tool} ${preview(call.args, 500)}`,
+  'children.stopped': ({ how, children }) => `${how}: ${children.join(', ')}`,
+  'report.sent': ({ to }) => `to ${[...new Set(to.map(({ thread }) => thread))].join(', ')}`,
+  'thread.changed': ({ changes: { files = [], values = [] } }) =>
+    preview([...files.map(({ op, path }) => `${op} ${path}`), ...values.map(({ key }) => key)].join(', '), 500),
+  'turn.ended': ({ reason, detail, failure, text }) =>
+    [reason, detail, failure && failureLine(failure), text !== undefined && preview(text, 2_000)]
+      .filter(Boolean)
+      .join(' · '),
+  'thread.paused': ({ reason }) => reason ?? '',
+  'thread.terminated': ({ reason }) => reason ?? '',
 }
 
-function changed({ files = [], values = [] }: Extract<SkeinEvent, { type: 'thread.changed' }>['changes']): string {
-  return preview([...files.map(({ op, path }) => `${op} ${path}`), ...values.map(({ key }) => key)].join(', '), 500)
+function detailsOf<Type extends DurableEvent['type']>(event: Extract<DurableEvent, { type: Type }>): string {
+  return details[event.type]?.(event) ?? ''
 }
 
-/** What the call gave. */
-function given(news: CallNews): string {
-  if (news.state !== 'answered') return ''
-  return [news.cached && 'cached', news.outcome.ok && preview(news.outcome.value, 500)].filter(Boolean).join(' ')
+/** What the call came to. */
+function resultOf(change: CallChange): string {
+  if (change.state !== 'answered') return ''
+  return [change.cached && 'cached', change.outcome.ok && preview(change.outcome.value, 500)].filter(Boolean).join(' ')
 }

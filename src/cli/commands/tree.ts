@@ -3,40 +3,40 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient, ThreadInfo, Usage } from '../../index.js'
-import { waitingItems } from '../turn/waiting-for.js'
-import { childName } from '../turn/calls.js'
+import type { ChildView, SkeinClient, ThreadInfo, Usage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { createChildren } from '../turn/children.js'
-import type { Children } from '../turn/children.js'
-import { counted, table } from '../format.js'
-import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
-import type { ShownModelWait } from '../turn/model-waits.js'
+import { counted, statusText, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
-import { subtree } from '../turn/subtree.js'
+import { childName } from '../turn/calls.js'
+import { subtree } from '../turn/children.js'
+import { modelWaitLine, modelWaitsOf, waitingItems } from '../turn/waiting-for.js'
+import type { ShownModelWait } from '../turn/waiting-for.js'
 
 interface Tree {
   readonly heads: readonly ThreadInfo[]
-  readonly family: Children
-  /** Of each with all below it. */
+  /** By parent: its children as it knows them. */
+  readonly children: ReadonlyMap<string, readonly ChildView[]>
+  /** By thread: what its parent knows of it. */
+  readonly entries: ReadonlyMap<string, ChildView>
+  /** By thread, with all below it. */
   readonly usage: ReadonlyMap<string, Usage>
   readonly modelWaits: ReadonlyMap<string, ShownModelWait>
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .action((id: string) =>
-      perform(command, (around) => withClient(around.store, (client) => show(around, client, id))),
+      runCommand(command, (context) => withClient(context.store, (client) => show(context, client, id))),
     )
 }
 
 async function show({ out }: CommandContext, client: SkeinClient, id: string): Promise<ExitCode> {
   const top = await (await client.threads.get(id)).info()
-  const tree = await read(client, top)
   const hosted = await client.hosted()
+  const tree = await readTree(client, top, hosted)
   if (out.mode === 'json') out.json({ thread: id, ...listing(tree), hosted })
   else {
     out.print(table([['TREE', 'AGENT', 'STATUS', 'WAITS FOR', 'SPENT', 'THREAD'], ...rows(tree, top, '')]))
@@ -46,50 +46,56 @@ async function show({ out }: CommandContext, client: SkeinClient, id: string): P
   return exitCode.ok
 }
 
-async function read(client: SkeinClient, top: ThreadInfo): Promise<Tree> {
+async function readTree(client: SkeinClient, top: ThreadInfo, hosted: boolean): Promise<Tree> {
   const heads = await subtree(client, top)
-  const family = createChildren()
-  // Parents know what their children are called, and who waits in line; the rest need not be read.
+  // Parents know what their children are called, and who waits in line; other threads need not be read.
   const parents = new Set(
     heads.flatMap(({ thread, parent, status }) => [
       ...(parent === undefined ? [] : [parent]),
       ...(status === 'waiting' ? [thread] : []),
     ]),
   )
-  for (const parent of parents)
-    for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
-  const modelWaits = (await client.hosted()) ? await modelWaitsOf(client, heads) : new Map<string, ShownModelWait>()
-  return { heads, family, usage: await usageOf(client, heads, family), modelWaits }
+  const children = new Map<string, readonly ChildView[]>()
+  for (const parent of parents) {
+    const thread = await client.threads.get(parent)
+    children.set(parent, (await thread.view().now()).children)
+  }
+  const entries = new Map([...children.values()].flat().map((entry) => [entry.thread, entry]))
+  const modelWaits = hosted ? await modelWaitsOf(client, heads) : new Map<string, ShownModelWait>()
+  return { heads, children, entries, usage: await usageOf(client, heads, entries), modelWaits }
 }
 
-/** Of one that is over its parent knows all of it; the others are asked. */
+/** What a child that is done has spent is known to its parent; the others are asked. */
 async function usageOf(
   client: SkeinClient,
   heads: readonly ThreadInfo[],
-  family: Children,
+  entries: Tree['entries'],
 ): Promise<ReadonlyMap<string, Usage>> {
   const usage = new Map<string, Usage>()
   for (const { thread, status } of heads) {
-    const known = status === 'done' ? family.spent(thread) : undefined
+    const known = status === 'done' ? entries.get(thread)?.usage : undefined
     usage.set(thread, known ?? (await (await client.threads.get(thread)).usage()).subtree)
   }
   return usage
 }
 
-function listing({ heads, family, usage, modelWaits }: Tree) {
+function inLine({ children }: Tree, parent: string): readonly ChildView[] {
+  return (children.get(parent) ?? []).filter(({ status }) => status === 'in line')
+}
+
+function listing(tree: Tree) {
+  const { heads, entries, usage, modelWaits } = tree
   const threads = heads.map((head) => {
-    const reference = family.reference(head.thread)
-    const failure = family.failure(head.thread)
+    const { reference, failure } = entries.get(head.thread) ?? {}
     return {
       ...head,
       ...defined({ reference }),
       usage: usage.get(head.thread),
-      ...defined({ failure }),
-      ...(modelWaits.has(head.thread) && { waits: modelWaits.get(head.thread) }),
+      ...defined({ failure, waits: modelWaits.get(head.thread) }),
     }
   })
-  const inLine = heads.flatMap(({ thread }) =>
-    family.inLine(thread).map(({ reference, agent, name }, ahead) => ({
+  const lined = heads.flatMap(({ thread }) =>
+    inLine(tree, thread).map(({ reference, agent, name }, ahead) => ({
       parent: thread,
       reference,
       agent,
@@ -97,17 +103,17 @@ function listing({ heads, family, usage, modelWaits }: Tree) {
       place: ahead + 1,
     })),
   )
-  return { threads, inLine }
+  return { threads, inLine: lined }
 }
 
 /** A child below its parent; behind those that were called, those in line, which are no threads yet. */
 function rows(tree: Tree, head: ThreadInfo, indent: string): readonly (readonly string[])[] {
-  const { heads, family, usage } = tree
+  const { heads, usage } = tree
   const below = `${indent}  `
-  const line = family.inLine(head.thread)
+  const line = inLine(tree, head.thread)
   return [
     [
-      `${indent}${family.label(head.thread)}`,
+      `${indent}${nameOf(tree, head)}`,
       head.agent,
       statusOf(tree, head),
       waits(tree, head),
@@ -126,9 +132,14 @@ function rows(tree: Tree, head: ThreadInfo, indent: string): readonly (readonly 
   ]
 }
 
-/** One that is done may have failed: its parent has read why. */
-function statusOf({ family }: Tree, { thread, status }: ThreadInfo): string {
-  return status === 'done' && family.failure(thread) ? 'done (failed)' : status
+/** As its parent calls it; an earlier attempt of a child that was tried again, as the list of threads does. */
+function nameOf({ entries }: Tree, { thread, reference = thread, name }: ThreadInfo): string {
+  return childName(entries.get(thread) ?? { reference, ...defined({ name }) })
+}
+
+/** A child that is done may have failed: its parent has read why. */
+function statusOf({ entries }: Tree, head: ThreadInfo): string {
+  return head.status === 'done' && entries.get(head.thread)?.failure ? 'done (failed)' : statusText(head)
 }
 
 function shortly(
@@ -137,14 +148,14 @@ function shortly(
   return `${inputTokens} / ${outputTokens}${costUsd > 0 ? ` · $${costUsd.toFixed(4)}` : ''}`
 }
 
-function waits({ family, modelWaits }: Tree, head: ThreadInfo): string {
-  const line = modelWaits.get(head.thread)
+function waits({ children, modelWaits }: Tree, head: ThreadInfo): string {
+  const wait = modelWaits.get(head.thread)
   const people = waitingItems(head).map(({ why, tool }) => `${why}: ${tool}`)
-  const working = head.status === 'waiting' ? family.working(head.thread).length : 0
+  const working = (children.get(head.thread) ?? []).filter(({ status }) => status === 'working').length
   return [
     ...people,
-    ...(line ? [modelWaitLine(line)] : []),
-    ...(working > 0 ? [counted(working, 'child', 'children')] : []),
+    ...(wait ? [modelWaitLine(wait)] : []),
+    ...(head.status === 'waiting' && working > 0 ? [counted(working, 'child', 'children')] : []),
     ...(head.says === undefined ? [] : [`says: ${head.says}`]),
   ].join(', ')
 }

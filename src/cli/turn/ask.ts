@@ -1,7 +1,7 @@
 /**
- * Asking in place: at a terminal, a turn that waits for a person asks whoever watches it, instead of naming commands
- * to type. It reads whole lines, so that Ctrl-C stays what it is everywhere. All of what is approved is shown before
- * it is asked for. Whoever gives no answer is not asked again by this command; what waits is in the inbox.
+ * Asking in place: at a terminal, a turn that waits for a person asks the one who watches it, instead of naming
+ * commands to type. Reads whole lines, so that Ctrl-C works as everywhere. The whole call is shown before it is
+ * approved. A question that gets no answer is not asked again by this command; it stays in the inbox.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import type { Json, SkeinClient } from '../../index.js'
 import type { WaitingItem } from './waiting-for.js'
 import { label, visible } from '../visible.js'
-import { jsonOrText } from '../json-text.js'
+import { jsonOrText } from '../stdin.js'
 import { markUnanswered, unansweredNote } from '../unanswered.js'
 import type { CliOutput } from '../output.js'
 import type { CliProcess } from '../process.js'
@@ -35,44 +35,43 @@ export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
   }
 }
 
-interface Means {
+interface AskContext {
   readonly out: CliOutput
   readonly shell: CliProcess
   readonly client: SkeinClient
   readonly lines: Lines
 }
 
-/** Says whether something was decided, so that the turn goes on. */
-export type Ask = (halt: StandstillEntry) => Promise<boolean>
+/** Resolves with whether something was decided, so that the turn goes on. */
+export type Ask = (standstill: StandstillEntry) => Promise<boolean>
 
-export function createAsk(means: Means): Ask {
+export function createAsk(context: AskContext): Ask {
   const decided = new Set<string>()
-  const left = new Set<string>()
+  const postponed = new Set<string>()
   return async ({ pending }) => {
-    means.out.show([])
+    context.out.show([])
     for (const item of pending) {
-      // The turn may not have taken it yet.
-      if (decided.has(item.id) || left.has(item.id)) continue
-      const answer =
-        item.why === 'approval'
-          ? await askApproval(means, item)
-          : item.why === 'person'
-            ? await askAnswer(means, item)
-            : 'later'
-      if (answer === 'later') left.add(item.id)
+      // One that was decided is still pending until the turn has read the decision.
+      if (decided.has(item.id) || postponed.has(item.id)) continue
+      const answer = await askFor(context, item)
+      if (answer === 'later') postponed.add(item.id)
       else decided.add(item.id)
     }
     return pending.some(({ id }) => decided.has(id))
   }
 }
 
+function askFor(context: AskContext, item: WaitingItem): Decision | Promise<Decision> {
+  if (item.why === 'approval') return askApproval(context, item)
+  return item.why === 'person' ? askAnswer(context, item) : 'later'
+}
+
 type Decision = 'decided' | 'later'
 
-function show({ out }: Means, { tool, args, prompt, reference }: WaitingItem, words: string): void {
-  const whose = reference === undefined ? '' : `${reference} › `
-  out.print(
-    `${out.paint('yellow', `‖ ${whose}${label(tool)} ${words}`)}${prompt === undefined ? '' : `\n${visible(prompt)}`}\n${indented(args)}\n`,
-  )
+function show({ out }: AskContext, { tool, args, prompt, reference }: WaitingItem, words: string): void {
+  const child = reference === undefined ? '' : `${reference} › `
+  const question = prompt === undefined ? '' : `\n${visible(prompt)}`
+  out.print(`${out.paint('yellow', `‖ ${child}${label(tool)} ${words}`)}${question}\n${indented(args)}\n`)
 }
 
 function indented(args: Json): string {
@@ -82,62 +81,61 @@ function indented(args: Json): string {
     .join('\n')
 }
 
-async function askApproval(means: Means, item: WaitingItem): Promise<Decision> {
-  const { client, lines, out } = means
-  show(means, item, 'waits for approval')
+async function askApproval(context: AskContext, item: WaitingItem): Promise<Decision> {
+  const { client, lines, out } = context
+  show(context, item, 'waits for approval')
   for (;;) {
     out.print('Run it? y: yes, n: no, e: with other args, Enter: later\n')
     const [word = ''] = (await lines.next())?.trim().toLowerCase() ?? ''
     if (word === '') return 'later'
-    if (word === 'y') return said(means, client.inbox.approve(item.id))
+    if (word === 'y') return send(context, client.inbox.approve(item.id))
     if (word === 'n') {
       out.print('Why not? The model reads it (Enter: no word)\n')
       const comment = (await lines.next())?.trim() ?? ''
-      return said(means, client.inbox.reject(item.id, comment === '' ? {} : { comment }))
+      return send(context, client.inbox.reject(item.id, comment === '' ? {} : { comment }))
     }
     if (word !== 'e') continue
-    const args = await edited(means, item.args)
-    if (args !== undefined && (await said(means, client.inbox.approve(item.id, { args }))) === 'decided')
+    const args = await editArgs(context, item.args)
+    if (args !== undefined && (await send(context, client.inbox.approve(item.id, { args }))) === 'decided')
       return 'decided'
   }
 }
 
-async function askAnswer(means: Means, item: WaitingItem): Promise<Decision> {
-  const { client, lines, out } = means
-  show(means, item, 'waits for an answer')
+async function askAnswer(context: AskContext, item: WaitingItem): Promise<Decision> {
+  const { client, lines, out } = context
+  show(context, item, 'waits for an answer')
   for (;;) {
     out.print('Your answer: JSON, or text where it is none (Enter: later)\n')
     const answer = (await lines.next())?.trim() ?? ''
     if (answer === '') return 'later'
-    if ((await said(means, client.inbox.answer(item.id, jsonOrText(answer)))) === 'decided') return 'decided'
+    if ((await send(context, client.inbox.answer(item.id, jsonOrText(answer)))) === 'decided') return 'decided'
   }
 }
 
-/** What does not fit is told, and asked for again; what someone else has decided meanwhile is not. */
-async function said({ out }: Means, answer: Promise<void>): Promise<Decision> {
+/** Failures that a person can mend, or that say that the call was decided. */
+const answerable: ReadonlySet<string> = new Set(['BAD_OPTION', 'TOOL_INPUT_INVALID', 'COMMAND_REFUSED'])
+
+/** An answer that does not fit is reported, and asked for again; a call that someone else has decided is not. */
+async function send({ out }: AskContext, answer: Promise<void>): Promise<Decision> {
   const { SkeinError } = await import('../../index.js')
   try {
-    // Where the host has left meanwhile, it is kept for the next one.
+    // Where the host has left meanwhile, the decision is kept for the next one.
     if ((await markUnanswered(answer)) === 'kept') out.note(unansweredNote)
     return 'decided'
   } catch (thrown) {
-    if (
-      !SkeinError.is(thrown) ||
-      (thrown.code !== 'BAD_OPTION' && thrown.code !== 'TOOL_INPUT_INVALID' && thrown.code !== 'COMMAND_REFUSED')
-    )
-      throw thrown
+    if (!SkeinError.is(thrown) || !answerable.has(thrown.code)) throw thrown
     out.note(visible(thrown.message))
     return thrown.code === 'COMMAND_REFUSED' ? 'decided' : 'later'
   }
 }
 
-/** In the person's editor where there is one, else typed as a line. Undefined where nothing readable came of it. */
-async function edited({ out, shell, lines }: Means, args: Json): Promise<unknown> {
+/** Edited in the person's editor where there is one, else typed as a line. Undefined where the result is no JSON. */
+async function editArgs({ out, shell, lines }: AskContext, args: Json): Promise<unknown> {
   const editor = shell.env['VISUAL'] || shell.env['EDITOR']
   if (!editor) out.print('The args as JSON, in one line\n')
-  const written = editor ? await inEditor(editor, JSON.stringify(args, undefined, 2)) : await lines.next()
+  const typed = editor ? await inEditor(editor, JSON.stringify(args, undefined, 2)) : await lines.next()
   try {
-    return written === undefined ? undefined : (JSON.parse(written) as unknown)
+    return typed === undefined ? undefined : (JSON.parse(typed) as unknown)
   } catch (thrown) {
     out.note(`this is not JSON: ${thrown instanceof Error ? visible(thrown.message) : ''}`)
     return undefined
@@ -149,7 +147,7 @@ async function inEditor(editor: string, text: string): Promise<string | undefine
   const file = join(folder, 'args.json')
   try {
     await writeFile(file, `${text}\n`, { mode: 0o600 })
-    // An editor may be a command with words of its own, as `code --wait`.
+    // An editor may be a command with arguments, as `code --wait`.
     const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
     const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
     return code === 0 ? await readFile(file, 'utf8') : undefined

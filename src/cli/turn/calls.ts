@@ -1,13 +1,13 @@
 /**
- * The calls of a turn as a watcher needs them: each when it is asked for, when it waits for someone and goes on, and
- * when it is answered.
+ * The calls of a turn as its views tell of them: when each is asked for, when it waits for someone and goes on, and
+ * when it is answered. What a call came to is read off the view of its thread; owns only the names, the times, and
+ * which child answers a call that nobody waits for.
  *
- * - A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
  * - A call that a child answers is told when the child is called, not while it waits in line, and ends with the
- *   child's report, whether the call waits for that or not. One that failed and is tried again goes on.
+ *   child's report, whether the call waits for that or not.
  */
 import { defined } from '../../core/defined.js'
-import type { InboxItem, Json, Outcome, SkeinEvent } from '../../index.js'
+import type { ChildView, DurableEvent, InboxItem, Json, Outcome, RunCall, ThreadChange } from '../../index.js'
 import { oneLine } from '../format.js'
 import { label } from '../visible.js'
 
@@ -15,17 +15,13 @@ export type ShownHoldReason = InboxItem['why']
 
 export interface ShownCall {
   readonly id: string
+  /** The tool, or the child that answers it. */
   readonly tool: string
   readonly args: Json
-  /** When it was asked for, or last went on. */
-  readonly startedAt: number
-  readonly child?: ShownChildCall
+  readonly child?: RunCall['child']
 }
 
-/** What is recorded of a call that another thread answers. */
-export type ShownChildCall = NonNullable<Of<'model.replied'>['calls'][number]['child']>
-
-export type CallNews =
+export type CallChange =
   | { readonly state: 'asked'; readonly call: ShownCall }
   | {
       readonly state: 'held'
@@ -43,9 +39,9 @@ export type CallNews =
       readonly edited?: true
     }
   | { readonly state: 'denied'; readonly call: ShownCall; readonly by?: string; readonly comment?: string }
-  /** It has a result; whether that counts is said when its turn comes. */
+  /** It has a result; whether that counts is decided when the calls before it are answered. */
   | { readonly state: 'returned'; readonly call: ShownCall }
-  /** What it read has changed since. */
+  /** It runs again: what it read has changed since. */
   | { readonly state: 'again'; readonly call: ShownCall }
   /** Without `tookMs` it was not run. */
   | {
@@ -56,208 +52,174 @@ export type CallNews =
       readonly cached?: true
     }
 
-type Of<Type extends SkeinEvent['type']> = Extract<SkeinEvent, { readonly type: Type }>
+type EventOf<Type extends DurableEvent['type']> = Extract<DurableEvent, { readonly type: Type }>
 
-/** As people are told of it. */
+/** A child as people are told of it. */
 export function childName({ reference, name }: { readonly reference: string; readonly name?: string }): string {
   return name === undefined ? label(reference) : `${label(reference)} (${oneLine(name, 40)})`
 }
 
-/** What is told of a call later has neither its args nor its time: the request must be remembered. */
 export function createCalls() {
-  const memory = createMemory()
+  const threads = new Map<string, ThreadCalls>()
   return {
-    take(event: SkeinEvent): readonly CallNews[] {
-      switch (event.type) {
-        case 'model.replied':
-        case 'calls.made':
-          return ask(memory, event)
-        case 'call.began':
-          // It waited for the calls before it.
-          memory.goOn(memory.known(event), event.at)
-          return []
-        case 'call.held':
-          return [held(memory.known(event), event)]
-        case 'call.decided':
-          return [decide(memory, event)]
-        case 'call.answered':
-          return [
-            {
-              state: 'freed',
-              call: memory.goOn(memory.known(event), event.at),
-              how: 'answered',
-              ...(event.answeredBy !== undefined && { by: event.answeredBy }),
-            },
-          ]
-        case 'call.freed':
-          return [{ state: 'freed', call: memory.goOn(memory.known(event), event.at), how: 'has its variables' }]
-        case 'tool.result':
-          return land(memory, event)
-        case 'call.settled':
-          return settle(memory, event)
-        case 'child.called':
-          return callChild(memory, event)
-        case 'child.reported':
-          return report(memory, event)
-        case 'child.restarted':
-          return restart(memory, event)
-        case 'turn.ended':
-          memory.open.clear()
-          memory.results.clear()
-          return []
-        default:
-          return []
-      }
+    take(change: ThreadChange): readonly CallChange[] {
+      const calls = threads.get(change.thread) ?? new ThreadCalls()
+      threads.set(change.thread, calls)
+      return calls.take(change)
     },
   }
 }
 
-interface Returned {
-  readonly outcome: Outcome
-  readonly tookMs: number
+/** A call that is not answered, or whose child has not reported. */
+interface OpenCall {
+  readonly tool: string
+  startedAt: number
+  returnedAt?: number
 }
 
-type Memory = ReturnType<typeof createMemory>
+class ThreadCalls {
+  readonly #open = new Map<string, OpenCall>()
+  /** By reference of the child: calls that wait for no answer, oldest first. */
+  readonly #away = new Map<string, { readonly call: ShownCall; readonly startedAt: number }[]>()
 
-function createMemory() {
-  const open = new Map<string, ShownCall>()
-  const results = new Map<string, Returned>()
-  /** By child: calls that wait for no answer, oldest first. */
-  const away = new Map<string, ShownCall[]>()
-  return {
-    open,
-    results,
-    away,
-    /** One that was asked for before what we have seen is called by its id. */
-    known({ step, index, at }: { step: number; index: number; at: number }): ShownCall {
-      const id = `call_${step}_${index}`
-      return open.get(id) ?? { id, tool: id, args: null, startedAt: at }
-    },
-    goOn(call: ShownCall, startedAt: number, args = call.args): ShownCall {
-      const now = { ...call, args, startedAt }
-      open.set(call.id, now)
-      results.delete(call.id)
-      return now
-    },
-    over(call: ShownCall): ShownCall {
-      open.delete(call.id)
-      results.delete(call.id)
-      return call
-    },
+  take(change: ThreadChange): readonly CallChange[] {
+    const { event, calls, result } = change
+    if (!event || !('seq' in event)) return []
+    // Whatever was open has no answer to be told.
+    if (result) this.#open.clear()
+    const own = result ? [] : calls.flatMap((call) => this.#changed(call, event))
+    return [...own, ...this.#reported(change, event)]
   }
-}
 
-function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.made'>): readonly CallNews[] {
-  return calls.flatMap(({ tool, args, refused, answered, hold, child }, index): CallNews[] => {
-    const call = {
-      id: `call_${step}_${index}`,
-      tool: child ? childName(child) : tool,
-      args,
-      startedAt: at,
-      ...defined({ child }),
+  #changed(call: RunCall, event: DurableEvent): readonly CallChange[] {
+    if (event.type === 'model.replied' || event.type === 'calls.made') return this.#asked(call, event)
+    const isItsOwn = 'step' in event && 'index' in event && call.id === `call_${event.step}_${event.index}`
+    return (isItsOwn && this.#handled(call, event)) || this.#landed(call, event)
+  }
+
+  #asked(call: RunCall, event: EventOf<'model.replied' | 'calls.made'>): readonly CallChange[] {
+    const recorded = event.calls[Number(call.id.split('_').at(-1))]
+    this.#open.set(call.id, { tool: recorded?.child ? childName(recorded.child) : call.tool, startedAt: event.at })
+    if (call.outcome) return [this.#answered(call, call.outcome)]
+    if (call.child) return []
+    const shown = this.#shown(call)
+    const { waitsFor, missing } = call
+    if (!waitsFor) return [{ state: 'asked', call: shown }]
+    const hold = defined({ missing, prompt: recorded?.hold?.prompt })
+    return [
+      { state: 'asked', call: shown },
+      { state: 'held', call: shown, why: waitsFor, ...hold },
+    ]
+  }
+
+  /** What the event says of the very call that it is about; undefined where only its outcome matters. */
+  #handled(call: RunCall, event: DurableEvent): readonly CallChange[] | undefined {
+    switch (event.type) {
+      case 'call.began':
+        // It waited for the calls before it.
+        this.#restart(call, event.at)
+        return []
+      case 'call.held':
+        return [
+          {
+            state: 'held',
+            call: this.#shown(call),
+            why: event.why,
+            ...defined({ missing: call.missing, prompt: event.prompt }),
+          },
+        ]
+      case 'call.decided':
+        return [this.#decided(call, event)]
+      case 'call.answered':
+        return [this.#freed(call, event.at, { how: 'answered', ...defined({ by: event.answeredBy }) })]
+      case 'call.freed':
+        return [this.#freed(call, event.at, { how: 'has its variables' })]
+      case 'call.settled':
+        return event.verdict === 'stale' ? [{ state: 'again', call: this.#restart(call, event.at) }] : undefined
+      case 'child.called':
+        return this.#calledChild(call, event)
+      default:
+        return undefined
     }
-    if (refused) return [{ state: 'answered', call, outcome: { ok: false, failure: refused } }]
-    if (answered !== undefined) return [{ state: 'answered', call, outcome: { ok: true, value: answered } }]
-    open.set(call.id, call)
-    if (child) return []
-    return [{ state: 'asked', call }, ...(hold ? [held(call, hold)] : [])]
-  })
-}
+  }
 
-function held(
-  call: ShownCall,
-  {
-    why,
-    missing,
-    prompt,
-  }: { readonly why: ShownHoldReason; readonly missing?: readonly string[]; readonly prompt?: string },
-): CallNews {
-  return { state: 'held', call, why, ...defined({ missing, prompt }) }
-}
+  #decided(call: RunCall, event: EventOf<'call.decided'>): CallChange {
+    const { decision, decidedBy: by, comment, call: edited } = event
+    if (decision !== 'reject')
+      return this.#freed(call, event.at, { how: 'approved', ...defined({ by, edited: edited && true }) })
+    const shown = this.#shown(call)
+    this.#open.delete(call.id)
+    return { state: 'denied', call: shown, ...defined({ by, comment }) }
+  }
 
-function decide({ known, goOn, over }: Memory, event: Of<'call.decided'>): CallNews {
-  const call = known(event)
-  const { decision, decidedBy, comment, at } = event
-  const by = decidedBy !== undefined && { by: decidedBy }
-  if (decision === 'reject') return { state: 'denied', call: over(call), ...by, ...defined({ comment }) }
-  return {
-    state: 'freed',
-    call: goOn(call, at, event.call?.args),
-    how: 'approved',
-    ...by,
-    ...(event.call && { edited: true }),
+  #freed(
+    call: RunCall,
+    at: number,
+    how: Pick<Extract<CallChange, { state: 'freed' }>, 'how' | 'by' | 'edited'>,
+  ): CallChange {
+    return { state: 'freed', call: this.#restart(call, at), ...how }
+  }
+
+  #calledChild(call: RunCall, { refused, at }: EventOf<'child.called'>): readonly CallChange[] {
+    const { child } = call
+    if (!child) return []
+    if (refused) return [this.#answered(call, { ok: false, failure: refused })]
+    const shown = this.#restart(call, at)
+    if (!child.blocking) {
+      this.#open.delete(call.id)
+      this.#away.set(child.reference, [...(this.#away.get(child.reference) ?? []), { call: shown, startedAt: at }])
+    }
+    return [{ state: 'asked', call: shown }]
+  }
+
+  #landed(call: RunCall, event: DurableEvent): readonly CallChange[] {
+    const open = this.#open.get(call.id)
+    if (!call.outcome) {
+      if (!call.returned) return []
+      if (open) open.returnedAt = event.at
+      return [{ state: 'returned', call: this.#shown(call) }]
+    }
+    // A call that is settled without a result was not run.
+    const end = open?.returnedAt ?? (event.type === 'call.settled' ? undefined : event.at)
+    return [this.#answered(call, call.outcome, open && end !== undefined ? end - open.startedAt : undefined)]
+  }
+
+  #answered(call: RunCall, outcome: Outcome, tookMs?: number): CallChange {
+    const shown = this.#shown(call)
+    this.#open.delete(call.id)
+    return { state: 'answered', call: shown, outcome, ...defined({ tookMs, cached: call.fromCache }) }
+  }
+
+  /** A child whose call waits for no answer has reported, or cannot be tried again. */
+  #reported({ children }: ThreadChange, event: DurableEvent): readonly CallChange[] {
+    if (event.type !== 'child.reported' && event.type !== 'child.restarted') return []
+    const outcome = event.type === 'child.reported' ? reportIn(event, children) : refusalIn(event)
+    const away = outcome && this.#away.get(event.reference)?.shift()
+    return away ? [{ state: 'answered', call: away.call, outcome, tookMs: event.at - away.startedAt }] : []
+  }
+
+  #restart(call: RunCall, startedAt: number): ShownCall {
+    const shown = this.#shown(call)
+    this.#open.set(call.id, { tool: shown.tool, startedAt })
+    return shown
+  }
+
+  /** A call that was asked for before the view began has the name of its tool, or of its child. */
+  #shown({ id, tool, args, child }: RunCall): ShownCall {
+    const name = this.#open.get(id)?.tool ?? (child ? label(child.reference) : tool)
+    return { id, tool: name, args, ...defined({ child }) }
   }
 }
 
-function land({ open, results, known, over }: Memory, event: Of<'tool.result'>): readonly CallNews[] {
-  const { outcome, at } = event
-  const asked = known(event)
-  const call = { ...asked, tool: asked.child ? asked.tool : event.tool }
-  const tookMs = at - call.startedAt
-  if (!event.provisional) return [{ state: 'answered', call: over(call), outcome, tookMs }]
-  open.set(call.id, call)
-  results.set(call.id, { outcome, tookMs })
-  return [{ state: 'returned', call }]
+/** The answer to a call that nobody waits for. */
+function reportIn(event: EventOf<'child.reported'>, children: readonly ChildView[]): Outcome | undefined {
+  // A call waits for it, it is tried again, or nobody asked for it.
+  if (event.call !== undefined || event.again || event.began || event.unasked) return undefined
+  // What an attempt before the last one reports comes too late.
+  const isLast = children.some(({ reference, thread }) => reference === event.reference && thread === event.child)
+  return isLast ? event.outcome : undefined
 }
 
-function settle({ results, known, goOn, over }: Memory, event: Of<'call.settled'>): readonly CallNews[] {
-  const call = known(event)
-  const { verdict, at } = event
-  if (verdict === 'stale') return [{ state: 'again', call: goOn(call, at) }]
-  const { outcome: own, tookMs } = results.get(call.id) ?? {}
-  const outcome = event.outcome ?? own
-  // Its result came before what we have seen.
-  if (!outcome) return []
-  return [
-    {
-      state: 'answered',
-      call: over(call),
-      outcome,
-      ...defined({ tookMs }),
-      ...(verdict === 'cached' && { cached: true }),
-    },
-  ]
-}
-
-function callChild({ open, away, known, goOn, over }: Memory, event: Of<'child.called'>): readonly CallNews[] {
-  const call = known(event)
-  const { child } = call
-  // It was asked for before what we have seen.
-  if (!child) return []
-  if (event.refused) return [{ state: 'answered', call: over(call), outcome: { ok: false, failure: event.refused } }]
-  const now = goOn(call, event.at)
-  if (!child.blocking) {
-    open.delete(call.id)
-    away.set(child.thread, [...(away.get(child.thread) ?? []), now])
-  }
-  return [{ state: 'asked', call: now }]
-}
-
-/** Another thread goes on in its place; or there is nothing left for one, and that is the answer. */
-function restart(
-  { open, away, over }: Memory,
-  { child, reference, refused, at }: Of<'child.restarted'>,
-): readonly CallNews[] {
-  const isIts = (call: ShownCall): boolean => call.child?.reference === reference
-  const [before, calls = []] = [...away].find(([, all]) => all.some(isIts)) ?? []
-  if (before !== undefined) away.delete(before)
-  if (before !== undefined && !refused) away.set(child, calls)
-  const call = refused && ([...open.values()].find(isIts) ?? calls.find(isIts))
-  return refused && call
-    ? [{ state: 'answered', call: over(call), outcome: { ok: false, failure: refused }, tookMs: at - call.startedAt }]
-    : []
-}
-
-function report(
-  { open, away, over }: Memory,
-  { call: id, child, outcome, tree, at, again, began, unasked }: Of<'child.reported'>,
-): readonly CallNews[] {
-  // It is tried again, or nobody asked for it.
-  if (again || began || unasked) return []
-  const call = id === undefined ? away.get(child)?.shift() : open.get(id)
-  // Nobody waits for it any more.
-  if (!call) return []
-  // Its files are merged first, in call order.
-  if (call.child?.files === 'fork' && tree && id !== undefined) return [{ state: 'returned', call }]
-  return [{ state: 'answered', call: over(call), outcome, tookMs: at - call.startedAt }]
+function refusalIn({ refused }: EventOf<'child.restarted'>): Outcome | undefined {
+  return refused && { ok: false, failure: refused }
 }

@@ -1,28 +1,28 @@
 /**
- * A turn on a terminal: the agent's words as they come, finished calls as lines above, running ones below with the
- * last that they said, and below these its children. Moves only when an event comes; what is written above the
- * running lines is never touched again.
+ * A turn on a terminal: the agent's words as they come and finished calls as lines, which are never touched again;
+ * below these the running calls with their last progress, and the children. Redrawn only when an event comes.
  *
  * - Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
- * - What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its
+ * - What a call logs is written like finished calls, up to `mostLogged` lines of each; the rest is seen in its
  *   running line and counted at its end.
  */
-import type { SkeinEvent } from '../../index.js'
-import { callLine, durationOf, waitsFor } from './call-line.js'
-import { createCalls } from './calls.js'
-import type { CallNews, ShownHoldReason, ShownCall } from './calls.js'
-import { createChildRows } from './child-rows.js'
-import { plainly } from './child-state.js'
+import { defined } from '../../core/defined.js'
+import type { DeltaEvent, ThreadChange } from '../../index.js'
 import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
 import { counted, oneLine, outputText, preview } from '../format.js'
+import type { CliOutput, Colour } from '../output.js'
 import { label, visible } from '../visible.js'
-import { modelWaitLine, waitAfter } from './model-waits.js'
-import type { ShownModelWait } from './model-waits.js'
-import type { CliOutput } from '../output.js'
-import { speakerOf } from './speaker.js'
+import { callLine, durationOf, speakerOf, waitsFor } from './call-line.js'
+import { createCalls } from './calls.js'
+import type { CallChange, ShownCall, ShownHoldReason } from './calls.js'
+import { createChildRows } from './child-rows.js'
+import { progressIn } from './progress.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
-import type { View } from './view.js'
+import type { ShownEvent, View, ViewOptions } from './view.js'
+import { modelWaitLine, waitAfter } from './waiting-for.js'
+import type { ShownModelWait } from './waiting-for.js'
 
 const frames = ['◐', '◓', '◑', '◒']
 const mostLogged = 20
@@ -31,146 +31,148 @@ interface Row {
   readonly call: ShownCall
   readonly held?: ShownHoldReason
   readonly returned?: true
-  /** The last that it told of itself. */
-  readonly said?: string
+  /** The last that its body told of itself. */
+  readonly progress?: string
   /** Lines of its log so far. */
   readonly logged?: number
 }
 
 /** The time before the args: these may be cut, that must be seen. So must all of a failure, which is wrapped. */
-function toldOf({ paint, fit }: CliOutput, news: CallNews): string | undefined {
-  if (news.state !== 'answered') return callLine(paint, news, '')
-  const line = callLine(
-    paint,
-    news,
-    paint('dim', `${durationOf(news)} ${preview(news.call.args, news.outcome.ok ? 200 : 40)}`.trim()),
-  )
-  return line !== undefined && news.outcome.ok ? fit(line) : line
+function answerLine({ paint, fit }: CliOutput, change: CallChange): string | undefined {
+  if (change.state !== 'answered') return callLine(paint, change, '')
+  const { ok } = change.outcome
+  const details = `${durationOf(change)} ${preview(change.call.args, ok ? 200 : 40)}`.trim()
+  const line = callLine(paint, change, paint('dim', details))
+  return line !== undefined && ok ? fit(line) : line
 }
 
-/** What is said besides words and calls. */
-function asideOf(paint: CliOutput['paint'], event: SkeinEvent): string | undefined {
-  if (event.type === 'message.received' && event.role === 'user' && !event.silent)
+/** What is shown besides words and calls. */
+function asideOf(paint: CliOutput['paint'], event: ShownEvent, echoed: string | undefined): string | undefined {
+  if (event.type === 'message.received' && event.role === 'user' && !event.silent && event.id !== echoed)
     return paint('dim', `> ${oneLine(event.text, 200)}`)
   return event.type === 'thread.paused' ? paint('yellow', '‖ the thread was paused') : undefined
 }
 
-function endLine(paint: CliOutput['paint'], tally: TurnSummary): string {
-  const code = exitOfSummary(tally)
-  const [mark, colour] =
-    code === exitCode.ok
-      ? (['✓', 'green'] as const)
-      : code === exitCode.waiting
-        ? (['‖', 'yellow'] as const)
-        : (['✗', 'red'] as const)
-  return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(tally), 1_000))}`
+function markOf(code: ExitCode): readonly [mark: string, colour: Colour] {
+  if (code === exitCode.ok) return ['✓', 'green']
+  return code === exitCode.waiting ? ['‖', 'yellow'] : ['✗', 'red']
 }
 
-export function createLiveView(out: CliOutput, thread: string): View {
+function endLine(paint: CliOutput['paint'], summary: TurnSummary): string {
+  const [mark, colour] = markOf(exitOfSummary(summary))
+  return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(summary), 1_000))}`
+}
+
+export function createLiveView(out: CliOutput, { thread, echoed }: ViewOptions): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()
   const children = createChildRows(paint, thread)
-  const rows = new Map<string, Row>()
+  const rows = createRows(out, words)
   let thinking = false
-  let waits: ShownModelWait | undefined
+  let modelWait: ShownModelWait | undefined
   let frame = 0
 
   function bottom(): readonly string[] {
     // Nothing may come between words.
     if (words.open()) return []
     const turning = frames[frame++ % frames.length] ?? ''
-    // A child that is at work has a line of its own.
-    const own = [...rows.values()]
-      .filter(({ call, held, returned }) => !call.child || held || returned)
-      .map((row) => rowLine(paint, row, turning))
+    const doing = modelWait ? `waits for ${modelWaitLine(modelWait)}` : 'thinking'
     return [
-      ...own,
-      ...(thinking && rows.size === 0
-        ? [paint('dim', `${turning} ${waits ? `waits for ${modelWaitLine(waits)}` : 'thinking'}`)]
-        : []),
+      ...rows.lines(turning),
+      ...(thinking && rows.size() === 0 ? [paint('dim', `${turning} ${doing}`)] : []),
       ...children.lines(turning),
     ]
   }
 
-  function called(news: CallNews): void {
-    const { state, call } = news
-    const away = call.child?.blocking === false
-    if (away) rows.delete(call.id)
-    else if (state === 'held') rows.set(call.id, { call, held: news.why })
-    else if (state === 'returned') rows.set(call.id, { ...rows.get(call.id), call, returned: true })
-    else if (state === 'answered' || state === 'denied') {
-      const unseen = (rows.get(call.id)?.logged ?? 0) - mostLogged
-      if (unseen > 0) words.line(paint('dim', `· ${label(call.tool)}: … and ${counted(unseen, 'more line')}`))
-      rows.delete(call.id)
-    } else rows.set(call.id, { call })
-    // The rows show these.
-    words.aside(state === 'asked' || state === 'held' ? undefined : toldOf(out, news))
-  }
-
-  function heard(event: Extract<SkeinEvent, { type: 'tool.log' | 'tool.progress' | 'tool.preliminary' }>): void {
-    const row = rows.get(event.call)
-    if (!row || row.held) return
-    if (event.type !== 'tool.log')
-      return void rows.set(event.call, { ...row, said: preview(plainly(event.event), 200) })
-    const logged = (row.logged ?? 0) + 1
-    if (logged <= mostLogged) words.line(paint('dim', `· ${label(event.tool)}: ${oneLine(event.text, 500)}`))
-    rows.set(event.call, { ...row, logged, ...(logged > mostLogged && { said: preview(event.text, 200) }) })
+  function takeOwn(change: ThreadChange, event: ShownEvent): void {
+    modelWait = waitAfter(event, modelWait)
+    thinking = change.value.status === 'thinking' && !words.begun(event)
+    // Taken away before words come: they go on where the last ones ended.
+    if (!thinking && rows.size() === 0) out.show([])
+    words.aside(asideOf(paint, event, echoed))
+    words.take(event)
+    rows.takeProgress(event)
+    for (const each of calls.take(change)) rows.take(each)
   }
 
   return {
-    take(event) {
-      children.take(event)
-      // What children say is for their parents.
-      if (event.thread !== thread) return 'seq' in event ? out.show(bottom()) : undefined
-      ;[thinking, waits] = [thinks(event, thinking), waitAfter(event, waits)]
-      // Taken away before words come: they go on where the last ones ended.
-      if (!thinking && rows.size === 0) out.show([])
-      words.aside(asideOf(paint, event))
-      words.take(event)
-      if (event.type === 'tool.log' || event.type === 'tool.progress' || event.type === 'tool.preliminary') heard(event)
-      const all = calls.take(event)
-      for (const news of all) called(news)
-      if (all.length > 0 && rows.size === 0 && !children.inLine()) thinking = true
+    take(change) {
+      const { event } = change
+      if (!event) return
+      children.take(change)
+      // The words of children are for their parents.
+      if (event.thread === thread) takeOwn(change, event)
+      else if (!('seq' in event)) return
       out.show(bottom())
     },
-    end(tally) {
+    end(summary) {
       out.show([])
-      words.line(endLine(paint, tally))
+      words.line(endLine(paint, summary))
     },
   }
 }
 
-function rowLine(paint: CliOutput['paint'], { call, held, returned, said }: Row, turning: string): string {
-  const args = paint('dim', preview(call.args, said === undefined ? 200 : 40))
+/** The calls that run or wait, a line each at the bottom of the screen; what becomes of them is written above. */
+function createRows(out: CliOutput, words: Words) {
+  const { paint } = out
+  const rows = new Map<string, Row>()
+
+  function close(call: ShownCall): void {
+    const unseen = (rows.get(call.id)?.logged ?? 0) - mostLogged
+    if (unseen > 0) words.line(paint('dim', `· ${label(call.tool)}: … and ${counted(unseen, 'more line')}`))
+    rows.delete(call.id)
+  }
+
+  function change(changed: CallChange): void {
+    const { state, call } = changed
+    if (call.child?.blocking === false) rows.delete(call.id)
+    else if (state === 'held') rows.set(call.id, { call, held: changed.why })
+    else if (state === 'returned') rows.set(call.id, { ...rows.get(call.id), call, returned: true })
+    else if (state === 'answered' || state === 'denied') close(call)
+    else rows.set(call.id, { call })
+  }
+
+  return {
+    size: () => rows.size,
+    take(changed: CallChange): void {
+      change(changed)
+      // Their rows show these.
+      const isRow = changed.state === 'asked' || changed.state === 'held'
+      words.aside(isRow ? undefined : answerLine(out, changed))
+    },
+    takeProgress(event: ShownEvent): void {
+      const said = progressIn(event)
+      const row = said && rows.get(said.call)
+      if (!row || row.held) return
+      const text = preview(said.text, 200)
+      if (event.type !== 'tool.log') return void rows.set(said.call, { ...row, progress: text })
+      const logged = (row.logged ?? 0) + 1
+      if (logged <= mostLogged) words.line(paint('dim', `· ${label(event.tool)}: ${oneLine(event.text, 500)}`))
+      rows.set(said.call, { ...row, logged, ...defined({ progress: logged > mostLogged ? text : undefined }) })
+    },
+    /** A child that is at work has a line of its own. */
+    lines: (turning: string): readonly string[] =>
+      [...rows.values()]
+        .filter(({ call, held, returned }) => !call.child || held || returned)
+        .map((row) => rowLine(paint, row, turning)),
+  }
+}
+
+function rowLine(paint: CliOutput['paint'], { call, held, returned, progress }: Row, turning: string): string {
+  const args = paint('dim', preview(call.args, progress === undefined ? 200 : 40))
   if (held) return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(held))} ${args}`
   if (returned)
     return `${paint('dim', '✓')} ${call.tool} ${paint('dim', 'done, waits for the calls before it')} ${args}`
-  return `${paint('cyan', turning)} ${call.tool} ${args}${said === undefined ? '' : ` · ${said}`}`
+  return `${paint('cyan', turning)} ${call.tool} ${args}${progress === undefined ? '' : ` · ${progress}`}`
 }
 
-function thinks(event: SkeinEvent, before: boolean): boolean {
-  switch (event.type) {
-    case 'turn.started':
-    case 'thread.resumed':
-      return true
-    case 'text.delta':
-    case 'model.replied':
-    case 'calls.made':
-    case 'turn.ended':
-    case 'thread.paused':
-      return false
-    case 'stream.reset':
-      return event.text === ''
-    default:
-      return before
-  }
-}
+type Words = ReturnType<typeof createWords>
 
 /** The text of the step that is being spoken, and how much of it is on the screen. */
 function createWords(out: CliOutput) {
   let speaker: string | undefined
-  let said = ''
+  let written = ''
   let open = false
   const print = (text: string): void => {
     const shown = visible(text)
@@ -183,41 +185,46 @@ function createWords(out: CliOutput) {
     open = false
     out.print(`${text}\n`)
   }
-  /** Of two sides it is said who speaks, when that is another one. */
-  const introduce = (event: Pick<SkeinEvent & { readonly type: 'text.delta' }, 'side' | 'label'>): void => {
+  /** Of two sides, the one that speaks is named when it is another one than before. */
+  const introduce = (event: Pick<DeltaEvent & { readonly type: 'text.delta' }, 'side' | 'label'>): void => {
     const who = speakerOf(event)
     if (who === undefined || who === speaker) return
     speaker = who
     line(out.paint('bold', `${who}:`))
   }
-  /** The text is now this much: the rest of it, or all of it anew. */
+  /** Writes what is new of the text, or all of it where it does not continue what was written. */
   const become = (text: string): void => {
-    if (!text.startsWith(said)) {
+    if (!text.startsWith(written)) {
       line(out.paint('yellow', '↻ the reply broke off; once more:'))
-      said = ''
+      written = ''
     }
-    print(text.slice(said.length))
-    said = text
+    print(text.slice(written.length))
+    written = text
   }
   return {
     line,
-    /** A line, if there is one. */
+    /** Writes a line, if there is one. */
     aside: (text: string | undefined): void => void (text !== undefined && line(text)),
-    /** The last line of it may go on. */
+    /** Whether the last line may go on. */
     open: () => open,
-    take(event: SkeinEvent): void {
+    /** Whether the reply has begun with this event, or before it. */
+    begun: (event: ShownEvent): boolean => {
+      if (event.type === 'stream.reset') return event.text !== ''
+      return event.type === 'text.delta' || event.type === 'model.replied' || written !== ''
+    },
+    take(event: ShownEvent): void {
       if (event.type === 'turn.started') speaker = undefined
       if (event.type === 'turn.ended' && event.text) line(visible(event.text))
       if (event.type === 'turn.ended' && event.output !== undefined) line(outputText(event.output).trimEnd())
       if ((event.type === 'text.delta' || event.type === 'model.replied') && event.side && event.text !== '')
         introduce(event)
-      if (event.type === 'text.delta') become(said.slice(0, event.offset) + event.text)
+      if (event.type === 'text.delta') become(written.slice(0, event.offset) + event.text)
       if (event.type === 'stream.reset') become(event.text)
       if (event.type !== 'model.replied') return
       become(event.text)
       if (open) out.print('\n')
       open = false
-      said = ''
+      written = ''
     },
   }
 }

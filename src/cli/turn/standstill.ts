@@ -5,81 +5,69 @@
  *   do: watching it stops there, after all that they have done so far was shown. While any thread below is at work
  *   it goes on: what that one says may be what is waited for.
  */
-import type { SkeinClient, SkeinEvent, ThreadInfo, Thread } from '../../index.js'
-import { waitingItems } from './waiting-for.js'
-import { createCalls } from './calls.js'
+import { defined } from '../../core/defined.js'
+import type { SkeinClient, Thread, ThreadChange, ThreadInfo } from '../../index.js'
 import { isStandstill } from '../exit.js'
-import { createChildren } from './children.js'
-import { subtree } from './subtree.js'
+import { createChildren, subtree } from './children.js'
 import type { StandstillEntry } from './summary.js'
+import { waitingItems } from './waiting-for.js'
 
 export function createStandstills(client: SkeinClient, { id, info }: Thread) {
-  const family = createChildren()
-  const suspects = createSuspects()
+  const children = createChildren()
   /** The last record of each thread that was shown. */
-  const seen = new Map<string, number>()
-  // It may have been paused before this turn began.
-  let stands = true
-  /** By the events; the store is asked only when they leave no other way. */
-  const likely = (thread: string): boolean => {
-    const working = family.working(thread)
-    return (suspects.has(thread) || working.length > 0) && working.every(likely)
+  const shown = new Map<string, number>()
+  const workingOf = (thread: string): readonly string[] => children.working(thread).map((child) => child.thread)
+  /** By what was shown; the store is asked only when that leaves no other way. */
+  const isLikely = (thread: string, threads: ThreadChange['threads']): boolean => {
+    const status = threads.get(thread)?.status
+    const working = workingOf(thread)
+    if (status === undefined || !(isStandstill(status) || working.length > 0)) return false
+    return working.every((child) => isLikely(child, threads))
   }
   return {
-    async after(event: SkeinEvent): Promise<StandstillEntry | undefined> {
-      if (!('seq' in event)) return undefined
-      seen.set(event.thread, event.seq)
-      family.take(event)
-      suspects.take(event)
-      if (
-        event.type === 'message.received' &&
-        event.thread !== id &&
-        (await statusOf(client, event.thread)) === 'paused'
-      )
-        suspects.add(event.thread)
-      if (!stands && !likely(id)) return undefined
-      // What is read here is as new as the event or newer: an old pause that is over does not stop us.
-      const head = await info()
-      stands = head.rest && isStandstill(head.status)
-      if (!stands && !likely(id)) return undefined
-      const below = await subtree(client, head)
+    async after(change: ThreadChange): Promise<StandstillEntry | undefined> {
+      const { event, threads } = change
+      if (!event || !('seq' in event)) return undefined
+      shown.set(event.thread, event.seq)
+      children.take(change)
+      if (!isLikely(id, threads)) return undefined
+      // The store may be ahead of what was shown: a pause that has ended meanwhile stops nobody.
+      const below = await subtree(client, await info())
       // A child that nobody waits for may be at work.
       if (below.some(({ rest }) => !rest)) return undefined
-      const heads = new Map(below.map((each) => [each.thread, each]))
-      const still = stillOf(id, (thread) => {
-        const stored = heads.get(thread)
-        // Else more is told of it first.
-        return stored && stored.seq <= (seen.get(thread) ?? 0)
-          ? { head: stored, working: family.working(thread) }
-          : undefined
+      const heads = new Map(below.map((head) => [head.thread, head]))
+      const still = stillThreads(id, (thread) => {
+        const head = heads.get(thread)
+        // Else more of it is still to be shown.
+        const isShown = head && head.seq <= (shown.get(thread) ?? 0)
+        return isShown ? { head, working: workingOf(thread) } : undefined
       })
-      return still && haltOf(id, still)
+      return still && standstillOf(id, still)
     },
   }
 }
 
-async function statusOf({ threads }: SkeinClient, thread: string): Promise<string> {
-  return (await threads.get(thread)).status()
-}
-
-interface Known {
+interface ShownThread {
   readonly head: ThreadInfo
   readonly working: readonly string[]
 }
 
 /** The threads that someone must let go on, if that is all that this one waits for. */
-function stillOf(thread: string, find: (thread: string) => Known | undefined): readonly ThreadInfo[] | undefined {
-  const known = find(thread)
-  if (!known?.head.rest) return undefined
-  const { head, working } = known
-  const own = isStandstill(head.status)
-  if (!own && (head.status !== 'waiting' || working.length === 0)) return undefined
-  const below = working.map((child) => stillOf(child, find))
+function stillThreads(
+  thread: string,
+  find: (thread: string) => ShownThread | undefined,
+): readonly ThreadInfo[] | undefined {
+  const found = find(thread)
+  if (!found?.head.rest) return undefined
+  const { head, working } = found
+  const isStill = isStandstill(head.status)
+  if (!isStill && (head.status !== 'waiting' || working.length === 0)) return undefined
+  const below = working.map((child) => stillThreads(child, find))
   if (!below.every((each) => each !== undefined)) return undefined
-  return own ? [head, ...below.flat()] : below.flat()
+  return isStill ? [head, ...below.flat()] : below.flat()
 }
 
-function haltOf(thread: string, still: readonly ThreadInfo[]): StandstillEntry | undefined {
+function standstillOf(thread: string, still: readonly ThreadInfo[]): StandstillEntry | undefined {
   // What a person can answer is told rather than a pause beside it.
   const status = (still.find((head) => head.status !== 'paused') ?? still[0])?.status ?? ''
   if (!isStandstill(status)) return undefined
@@ -87,47 +75,6 @@ function haltOf(thread: string, still: readonly ThreadInfo[]): StandstillEntry |
   return {
     standstill: status,
     pending: still.flatMap(waitingItems),
-    ...(paused.length > 0 && { pausedChildren: paused }),
-  }
-}
-
-/** Children that cannot begin before someone has given them values. */
-function asked(event: SkeinEvent): readonly string[] {
-  return event.type === 'model.replied' || event.type === 'calls.made'
-    ? event.calls.flatMap(({ deferred }) => (deferred ? [deferred.request] : []))
-    : []
-}
-
-/** Threads of the tree that may stand still, by their events. */
-function createSuspects() {
-  const calls = new Map<string, ReturnType<typeof createCalls>>()
-  const held = new Map<string, Set<string>>()
-  const paused = new Set<string>()
-  /** Values that people were asked for: a child that does not stay waits for them after its turn. */
-  const requests = new Map<string, Set<string>>()
-  return {
-    add: (thread: string) => paused.add(thread),
-    has: (thread: string): boolean =>
-      paused.has(thread) || (held.get(thread)?.size ?? 0) > 0 || (requests.get(thread)?.size ?? 0) > 0,
-    take(event: SkeinEvent): void {
-      const { thread, type } = event
-      const own = calls.get(thread) ?? createCalls()
-      calls.set(thread, own)
-      if (type === 'thread.paused') paused.add(thread)
-      if (type === 'thread.resumed') paused.delete(thread)
-      if (type === 'turn.ended') held.delete(thread)
-      for (const request of asked(event))
-        (requests.get(thread) ?? requests.set(thread, new Set()).get(thread))?.add(request)
-      if (type === 'variables.provided' || type === 'variables.declined') requests.get(thread)?.delete(event.request)
-      if (type === 'turn.held') held.set(thread, new Set(['turn']))
-      if (type === 'turn.freed') held.delete(thread)
-      for (const news of own.take(event)) {
-        const waiting = held.get(thread) ?? new Set()
-        held.set(thread, waiting)
-        // Children come back by themselves; everything else waits for a person.
-        if (news.state === 'held' && news.why !== 'children') waiting.add(news.call.id)
-        else waiting.delete(news.call.id)
-      }
-    },
+    ...defined({ pausedChildren: paused.length > 0 ? paused : undefined }),
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What a turn came to, counted from its events: the summary that a person reads and a program gets. Kept from the
- * events that were shown, so that both say the same, also of a turn that waits and has not ended.
+ * What a turn came to: the summary that a person reads and a program gets. Steps and usage are counted from what was
+ * shown, so that a turn that stands still has a summary too, and the children that have not reported count.
  */
 import { defined } from '../../core/defined.js'
-import type { Failure, Json, SkeinEvent, StopReason, Usage } from '../../index.js'
+import type { DurableEvent, Failure, Json, RunResult, StopReason, ThreadChange, Usage } from '../../index.js'
 import type { WaitingItem } from './waiting-for.js'
 import { exitCode, exitOfStop } from '../exit.js'
 import type { ExitCode, Standstill } from '../exit.js'
@@ -40,36 +40,44 @@ export interface TurnSummary extends Partial<StandstillEntry> {
 const nothing: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
 
 export function createSummary(thread: string, run: string) {
-  let tally: TurnSummary = { thread, run, text: '', steps: 0, usage: nothing, subtree: nothing, elapsedMs: 0 }
+  let summary: TurnSummary = { thread, run, text: '', steps: 0, usage: nothing, subtree: nothing, elapsedMs: 0 }
   let startedAt: number | undefined
   return {
-    take(event: SkeinEvent): void {
-      if (!('seq' in event)) return
-      if (event.type === 'model.replied') tally = { ...tally, subtree: addedUsage(tally.subtree, event.usage) }
+    take({ event, result }: ThreadChange): void {
+      if (!event || !('seq' in event)) return
+      if (event.type === 'model.replied') summary = { ...summary, subtree: addedUsage(summary.subtree, event.usage) }
       if (event.thread !== thread) return
       startedAt ??= event.at
-      tally = { ...tally, elapsedMs: event.at - startedAt, ...news(tally, event) }
+      summary = { ...summary, elapsedMs: event.at - startedAt, ...progressOf(summary, event) }
+      if (result) summary = { ...summary, ...endOf(summary, result) }
     },
-    sum: (halt?: StandstillEntry): TurnSummary => ({ ...tally, ...halt }),
+    sum: (standstill?: StandstillEntry): TurnSummary => ({ ...summary, ...standstill }),
   }
 }
 
-function news({ text, steps, usage }: TurnSummary, event: SkeinEvent): Partial<TurnSummary> {
-  if (event.type === 'model.replied') {
-    return {
-      text: event.text || text,
-      steps: steps + 1,
-      usage: addedUsage(usage, event.usage),
-      finishReason: event.finish,
-    }
+function progressOf({ text, steps, usage }: TurnSummary, event: DurableEvent): Partial<TurnSummary> {
+  switch (event.type) {
+    case 'turn.started':
+      return { run: event.run }
+    case 'model.replied':
+      return {
+        text: event.text || text,
+        steps: steps + 1,
+        usage: addedUsage(usage, event.usage),
+        finishReason: event.finish,
+      }
+    case 'calls.made':
+      return { steps: steps + 1 }
+    case 'thread.terminated':
+      return { stopReason: 'terminated' }
+    default:
+      return {}
   }
-  if (event.type === 'turn.ended') {
-    const { run, reason, detail, failure, output, text: told = text } = event
-    return { run, text: told, stopReason: reason, ...defined({ output, detail: detail || undefined, failure }) }
-  }
-  if (event.type === 'calls.made') return { steps: steps + 1 }
-  if (event.type === 'turn.started') return { run: event.run }
-  return event.type === 'thread.terminated' ? { stopReason: 'terminated' } : {}
+}
+
+function endOf({ text }: TurnSummary, result: RunResult): Partial<TurnSummary> {
+  const { stopReason, output, detail, failure } = result
+  return { text: result.text || text, stopReason, ...defined({ output, detail, failure }) }
 }
 
 export function exitOfSummary({ stopReason, standstill }: TurnSummary): ExitCode {
@@ -93,9 +101,9 @@ function costs({ usage, subtree }: TurnSummary): string {
   return own ? spent(usage) : `${spent(subtree)}, of which its own: ${spent(usage)}`
 }
 
-export function summaryLine(tally: TurnSummary): string {
-  const { stopReason, standstill, detail, failure, steps, elapsedMs } = tally
+export function summaryLine(summary: TurnSummary): string {
+  const { stopReason, standstill, detail, failure, steps, elapsedMs } = summary
   const how = stopReason ?? (standstill && standstillWords[standstill]) ?? 'unfinished'
   const why = failure ? failureLine(failure) : detail
-  return [why ? `${how} (${why})` : how, counted(steps, 'step'), costs(tally), duration(elapsedMs)].join(' · ')
+  return [why ? `${how} (${why})` : how, counted(steps, 'step'), costs(summary), duration(elapsedMs)].join(' · ')
 }

@@ -1,5 +1,6 @@
 /**
- * The turns of a thread that a command stays for, shown one after another until everything rests or waits for people.
+ * The turns of a thread that `run` and `chat` wait for, shown one after another until everything rests or waits for
+ * people.
  */
 import type { SendMessage } from '../../index.js'
 import { exitCode, exitOfStatus } from '../exit.js'
@@ -7,109 +8,121 @@ import type { ExitCode } from '../exit.js'
 import { counted } from '../format.js'
 import type { CommandContext } from '../run-command.js'
 import { commandLine } from '../store.js'
-import { subtree } from './subtree.js'
+import { subtree } from './children.js'
 import { turnsSince, watchHere } from './watch.js'
 import type { ThreadStanding, TurnWatchOptions } from './watch.js'
 
-/** The turn that was asked for, or what was outstanding. */
+/** Shows the turn of the message; without one, what was outstanding. */
 export async function showFirst(
-  around: CommandContext,
+  context: CommandContext,
   watched: WatchedTurn,
   message: SendMessage | undefined,
 ): Promise<ExitCode | undefined> {
   const { watching, shown } = watched
   if (message === undefined) {
-    await goOn(watching)
-    return watchTurns(around, watched)
+    await resumeOutstanding(watching)
+    return watchTurns(context, watched)
   }
-  const seen = await watchHere(around, {
+  const result = await watchHere(context, {
     ...watching,
     alone: watched.before.open === undefined,
+    echoed: watched.echoed === true,
     run: watching.thread.send(message),
   })
-  shown.add(seen.run)
-  return seen.code
+  shown.add(result.run)
+  return result.code
 }
 
 export interface WatchedTurn {
   readonly watching: Omit<TurnWatchOptions, 'run'>
-  /** Where the thread stood before anything was asked of it here. */
+  /** Where the thread stood before this command did anything. */
   readonly before: ThreadStanding
-  /** Turns that were shown. */
+  /** Runs whose turns were shown. */
   readonly shown: Set<string>
+  /** The terminal shows the message already: a person typed it there. */
+  readonly echoed?: boolean
 }
 
-/** What a pause, a failure, a stopped process or kept mail left to do. */
-async function goOn({ client, thread }: Omit<TurnWatchOptions, 'run'>): Promise<void> {
-  // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
+/** Resumes what a pause, a failure, a stopped process or kept mail left to do. */
+async function resumeOutstanding({ client, thread }: Omit<TurnWatchOptions, 'run'>): Promise<void> {
+  // Answered after all mail that was kept before, so that the turns of that mail have begun.
   await thread.resume()
-  // The same for children that wait for someone, who may have answered. Paused ones stay so.
+  // The same for children that wait for a person, whose answer may be kept. Paused ones stay paused.
   const below = (await subtree(client, await thread.info())).filter(
     ({ thread: id, status }) => id !== thread.id && status.startsWith('awaiting_'),
   )
   for (const child of below) await (await client.threads.get(child.thread)).resume()
 }
 
-/** Shows the turns that nobody has seen yet; stops at one that waits for people. */
+/** Shows the turns that were not shown yet; stops at one that waits for people. */
 async function watchTurns(
-  around: CommandContext,
+  context: CommandContext,
   { watching, before, shown }: WatchedTurn,
 ): Promise<ExitCode | undefined> {
   let code: ExitCode | undefined
   for await (const turn of turnsSince(watching.thread, before)) {
     if (shown.has(turn.id)) continue
-    const seen = await watchHere(around, { ...watching, run: turn })
-    shown.add(turn.id).add(seen.run)
-    code = seen.code
+    const result = await watchHere(context, { ...watching, run: turn })
+    shown.add(turn.id).add(result.run)
+    code = result.code
     if (code === exitCode.waiting) return code
   }
   return code
 }
 
 /**
- * Waits until everything rests or waits for people: children that nobody waits for are let finish, and what they say
- * may start further turns, which are shown like the first.
+ * Waits until everything rests or waits for people: children that nobody waits for are let finish, and what they
+ * report may start further turns, which are shown like the first.
  */
 export async function watchToEnd(
-  around: CommandContext,
+  context: CommandContext,
   watched: WatchedTurn,
   first: ExitCode | undefined,
 ): Promise<ExitCode> {
-  const { client, thread } = watched.watching
-  const { out, store } = around
+  const { thread } = watched.watching
   let code = first
   for (let more: ExitCode | undefined = first; code !== exitCode.waiting; code = more ?? code) {
-    const busy = (await subtree(client, await thread.info()))
-      .filter(({ thread: id, rest }) => !rest && id !== thread.id)
-      .map(({ thread: id }) => id)
-    if (busy.length > 0)
-      out.note(
-        `${counted(busy.length, 'child is', 'children are')} still at work; this waits for them (Ctrl-C: they go ` +
-          `on whenever a host serves the store)`,
-        { thread: thread.id, busy },
-      )
+    await noteBusyChildren(context, watched)
     await thread.settled({ tree: true })
-    more = await watchTurns(around, watched)
+    more = await watchTurns(context, watched)
     if (more === undefined) break
   }
   if (code === exitCode.waiting) {
-    // A child that reports only when it likes may be at work.
+    // A child that reports only when it likes may still be at work.
     await thread.settled({ tree: true })
     return code
   }
-  const asked = (await client.inbox.list({ root: (await thread.info()).root })).filter(({ path }) =>
-    path.includes(thread.id),
-  )
-  if (asked.length > 0) {
-    const command = commandLine(store, 'skein', 'inbox')
-    out.note(`${counted(asked.length, 'call waits', 'calls wait')} for someone; see ${command}`, {
-      thread: thread.id,
-      command,
-    })
-    return exitCode.waiting
-  }
+  if (await notePending(context, watched)) return exitCode.waiting
   if (code !== undefined) return code
   const status = await thread.status()
-  out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
+  context.out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
   return exitOfStatus(status)
+}
+
+async function noteBusyChildren({ out }: CommandContext, { watching: { client, thread } }: WatchedTurn): Promise<void> {
+  const busy = (await subtree(client, await thread.info()))
+    .filter(({ thread: id, rest }) => !rest && id !== thread.id)
+    .map(({ thread: id }) => id)
+  if (busy.length === 0) return
+  out.note(
+    `${counted(busy.length, 'child is', 'children are')} still at work; this waits for them (Ctrl-C: they go ` +
+      `on whenever a host serves the store)`,
+    { thread: thread.id, busy },
+  )
+}
+
+/** Whether calls of the thread, or of those below it, wait for a person. */
+async function notePending(
+  { out, store }: CommandContext,
+  { watching: { client, thread } }: WatchedTurn,
+): Promise<boolean> {
+  const { root } = await thread.info()
+  const items = (await client.inbox.list({ root })).filter(({ path }) => path.includes(thread.id))
+  if (items.length === 0) return false
+  const command = commandLine(store, 'skein', 'inbox')
+  out.note(`${counted(items.length, 'call waits', 'calls wait')} for someone; see ${command}`, {
+    thread: thread.id,
+    command,
+  })
+  return true
 }

@@ -1,81 +1,94 @@
 /**
- * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events
- * for programs, whole lines for pipes and logs, and a live view for a terminal (live-view.ts).
+ * Shows a turn as it happens, and the children that work for it: as events for programs, as whole lines for pipes and
+ * logs, or live on a terminal (live-view.ts), by the mode of output.
  *
  * - Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two
- *   sides it says whose words they are.
- * - Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it
- *   is noise.
- * - Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are
- *   for its parent.
+ *   sides, each reply says whose words it has.
+ * - Plain: what tools log is shown, because someone wrote it to be read; progress is not.
+ * - Plain: a child's beginning and end, what it waits for and what its tools log are shown; its words are for its
+ *   parent.
  */
-import type { SkeinEvent } from '../../index.js'
-import { callLine, durationOf } from './call-line.js'
-import { createCalls } from './calls.js'
-import type { CallNews } from './calls.js'
+import type { ThreadChange } from '../../index.js'
 import { exitCode } from '../exit.js'
-import { createChildren } from './children.js'
 import { oneLine, outputText } from '../format.js'
-import { label, visible } from '../visible.js'
-import { createLiveView } from './live-view.js'
 import type { CliOutput } from '../output.js'
-import { speakerOf } from './speaker.js'
+import { label, visible } from '../visible.js'
+import { callLine, durationOf, speakerOf } from './call-line.js'
+import { createCalls } from './calls.js'
+import type { CallChange } from './calls.js'
+import { createChildren } from './children.js'
+import { createLiveView } from './live-view.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
 
+export type ShownEvent = NonNullable<ThreadChange['event']>
+
 export interface View {
-  take(event: SkeinEvent): void
+  take(change: ThreadChange): void
   /** The turn ended, or stands still. */
-  end(tally: TurnSummary): void
+  end(summary: TurnSummary): void
 }
 
-export function createView(out: CliOutput, thread: string): View {
+export interface ViewOptions {
+  readonly thread: string
+  /** The id of a message that the terminal shows already. */
+  readonly echoed?: string
+}
+
+export function createView(out: CliOutput, options: ViewOptions): View {
   if (out.mode === 'json') return createJsonView(out)
-  return out.mode === 'live' ? createLiveView(out, thread) : createPlainView(out, thread)
+  return out.mode === 'live' ? createLiveView(out, options) : createPlainView(out, options)
 }
 
 function createJsonView(out: CliOutput): View {
   return {
-    take: (event) => out.json(event),
-    end: (tally) => out.json({ type: 'run.ended', ...tally, exitCode: exitOfSummary(tally) }),
+    take: ({ event }) => event && out.json(event),
+    end: (summary) => out.json({ type: 'run.ended', ...summary, exitCode: exitOfSummary(summary) }),
   }
 }
 
-/** Of a child too: someone has to act, or did. */
-const people: ReadonlySet<CallNews['state']> = new Set(['held', 'freed', 'denied'])
+/** Shown of children too: someone has to act, or did. */
+const byPeople: ReadonlySet<CallChange['state']> = new Set(['held', 'freed', 'denied'])
 
-function createPlainView(out: CliOutput, thread: string): View {
-  const calls = new Map<string, ReturnType<typeof createCalls>>()
-  const family = createChildren()
+function createPlainView(out: CliOutput, { thread }: ViewOptions): View {
+  const calls = createCalls()
+  const children = createChildren()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
-  const whose = ({ path }: SkeinEvent): string =>
-    path
-      .slice(path.indexOf(thread) + 1)
-      .map((id) => `${family.label(id)} › `)
+  const prefix = (path: readonly string[]): string => {
+    const own = path.indexOf(thread) + 1
+    return path
+      .slice(own)
+      .map((_, index) => `${children.label(path.slice(0, own + index + 1))} › `)
       .join('')
-  const say = (event: SkeinEvent): void => {
-    if (event.type === 'turn.ended' && event.output !== undefined) return out.print(outputText(event.output))
-    // What a turn came to by a call stands in no reply.
-    if ((event.type !== 'model.replied' && event.type !== 'turn.ended') || !event.text) return
-    const who = event.type === 'model.replied' && event.side ? `${speakerOf(event)}: ` : ''
-    out.print(`${who}${visible(event.text).replace(/\n*$/, '')}\n`)
   }
   return {
-    take(event) {
-      const own = event.thread === thread
-      const known = calls.get(event.thread) ?? createCalls()
-      calls.set(event.thread, known)
-      family.take(event)
-      if (own) say(event)
-      if (event.type === 'tool.log') out.note(`· ${whose(event)}${label(event.tool)}: ${oneLine(event.text, 2_000)}`)
-      for (const news of known.take(event)) {
-        if (!own && !news.call.child && !people.has(news.state)) continue
-        const named = { ...news, call: { ...news.call, tool: `${whose(event)}${news.call.tool}` } }
-        const line = callLine(out.paint, named, news.state === 'answered' ? durationOf(news) : '')
+    take(change) {
+      const { event, path } = change
+      if (!event) return
+      const isOwn = event.thread === thread
+      children.take(change)
+      if (isOwn) printWords(out, event)
+      if (event.type === 'tool.log') out.note(`· ${prefix(path)}${label(event.tool)}: ${oneLine(event.text, 2_000)}`)
+      for (const each of calls.take(change)) {
+        if (!isOwn && !each.call.child && !byPeople.has(each.state)) continue
+        const named = { ...each, call: { ...each.call, tool: `${prefix(path)}${each.call.tool}` } }
+        const line = callLine(out.paint, named, each.state === 'answered' ? durationOf(each) : '')
         if (line !== undefined) out.note(line)
       }
     },
-    end: (tally) =>
-      out.note(`${exitOfSummary(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${summaryLine(tally)}`),
+    end: (summary) => out.note(`${markOf(summary)} ${summaryLine(summary)}`),
   }
+}
+
+function printWords(out: CliOutput, event: ShownEvent): void {
+  if (event.type === 'turn.ended' && event.output !== undefined) return out.print(outputText(event.output))
+  // What a turn came to by a call is in no reply.
+  if ((event.type !== 'model.replied' && event.type !== 'turn.ended') || !event.text) return
+  const who = event.type === 'model.replied' && event.side ? `${speakerOf(event)}: ` : ''
+  out.print(`${who}${visible(event.text).replace(/\n*$/, '')}\n`)
+}
+
+function markOf(summary: TurnSummary): string {
+  if (exitOfSummary(summary) === exitCode.ok) return '✓'
+  return summary.standstill ? '‖' : '✗'
 }

@@ -1,15 +1,17 @@
 /**
- * What a thread waits for, and what to type so that it goes on.
+ * What a thread waits for, and the commands that let it go on; also threads that wait for a model which its provider
+ * has limited.
  *
- * - What is offered can be typed as it stands: it names the store, unless that is the default or its environment,
- *   and is quoted for a shell.
+ * - A command can be typed as it is printed: it names the store, unless that is the default or comes from the
+ *   environment, and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
-import type { InboxItem, ThreadInfo } from '../../index.js'
+import type { InboxItem, SkeinClient, SkeinEvent, ThreadInfo, ThreadWait } from '../../index.js'
 import { waitsFor } from './call-line.js'
-import { oneLine, preview } from '../format.js'
-import type { StoreLocation } from '../place.js'
+import { clockTime, oneLine, preview } from '../format.js'
+import { groupBy } from '../group-by.js'
 import { commandLine } from '../store.js'
+import type { StoreLocation } from '../store.js'
 import type { TurnSummary } from './summary.js'
 import { label, visible } from '../visible.js'
 
@@ -38,10 +40,10 @@ export function waitingLine({
   reference,
 }: WaitingItem): string {
   const question = prompt === undefined || prompt.trim() === '' ? '' : `: ${oneLine(prompt, 500)}`
-  const whose = reference === undefined ? '' : `${label(reference)} › `
-  if (request !== undefined) return `${whose}a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
+  const child = reference === undefined ? '' : `${label(reference)} › `
+  if (request !== undefined) return `${child}a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
   const what = call === 'turn' ? `agent ${label(tool)}` : `${label(tool)} ${preview(args, 200)}`
-  return `${whose}${what} ${waitsFor(why, missing)}${unknown ? ' to be run again' : ''}${question}`
+  return `${child}${what} ${waitsFor(why, missing)}${unknown ? ' to be run again' : ''}${question}`
 }
 
 export function inFull(name: string, json: unknown): readonly string[] {
@@ -49,20 +51,21 @@ export function inFull(name: string, json: unknown): readonly string[] {
   return [`  ${name} ${first}`, ...rest.map((line) => `  ${line}`)]
 }
 
-/** All that someone agrees to, in lines: nothing of it is cut. */
+/** The whole call, in lines: nothing is cut of what a person agrees to. */
 export function wholeOf({ id, tool, args, prompt, defaults, reference }: WaitingItem): readonly string[] {
   return [
     `${label(id)}${reference === undefined ? '' : ` (${label(reference)})`}: ${label(tool)}`,
     ...inFull('args', args),
     ...(defaults === undefined ? [] : inFull('defaults', defaults)),
-    // Indented, so that no line of it looks like one of ours.
-    ...(prompt === undefined || prompt.trim() === ''
-      ? []
-      : visible(prompt)
-          .trim()
-          .split('\n')
-          .map((line, index) => `  ${index === 0 ? 'asks ' : '     '}${line}`)),
+    ...questionLines(prompt?.trim() ?? ''),
   ]
+}
+
+/** Indented, so that no line of the prompt looks like one of ours. */
+function questionLines(prompt: string): readonly string[] {
+  if (prompt === '') return []
+  const [first = '', ...rest] = visible(prompt).split('\n')
+  return [`  asks ${first}`, ...rest.map((line) => `       ${line}`)]
 }
 
 /** The commands that answer it. */
@@ -71,50 +74,31 @@ export function answersTo(
   { id, call, why, missing = [], request }: WaitingItem,
 ): readonly string[] {
   const deny = call === 'turn' ? [] : [commandLine(store, 'skein', 'deny', id)]
-  if (why === 'variables')
-    return [
-      ...missing.map((name) =>
-        commandLine(
-          store,
-          'skein',
-          'env',
-          request === undefined ? id.slice(0, id.lastIndexOf('/')) : id,
-          '--stdin',
-          name,
-        ),
-      ),
-      ...deny,
-    ]
+  if (why === 'variables') {
+    const taker = request === undefined ? id.slice(0, id.lastIndexOf('/')) : id
+    return [...missing.map((name) => commandLine(store, 'skein', 'env', taker, '--stdin', name)), ...deny]
+  }
   if (why === 'approval') return [commandLine(store, 'skein', 'approve', id), ...deny]
   return why === 'person' ? [`${commandLine(store, 'skein', 'answer', id)} …`, ...deny] : []
 }
 
-interface Way {
+interface NextStepsOptions {
   readonly store: StoreLocation
-  /** How the thread goes on where no other process serves it. */
+  /** The command that goes on with the thread where no other process serves it. */
   readonly goOn?: string
 }
 
-/** Of more than so many equal waits the rest is counted. */
+/** How many equal waits are listed; the rest is counted. */
 const mostAlike = 3
 
-/** Waits for the same thing, together, in the order of the first of each. */
-function alike(pending: readonly WaitingItem[]): readonly (readonly WaitingItem[])[] {
-  const groups = new Map<string, WaitingItem[]>()
-  for (const item of pending) {
-    // Values for a child that has not begun are its own.
-    const key =
-      item.request !== undefined
-        ? item.id
-        : item.why === 'variables'
-          ? `variables ${(item.missing ?? []).join()}`
-          : `${item.why} ${item.tool}`
-    groups.set(key, [...(groups.get(key) ?? []), item])
-  }
-  return [...groups.values()]
+/** What makes two waits equal: the same variables, or the same tool. */
+function alikeKey({ id, why, tool, missing = [], request }: WaitingItem): string {
+  // Values for a child that has not begun are its own.
+  if (request !== undefined) return id
+  return why === 'variables' ? `variables ${missing.join()}` : `${why} ${tool}`
 }
 
-/** A value that many wait for is given once, to the thread above them all: it flows down. */
+/** A value that many wait for is given once, to the thread above them all: children inherit it. */
 function stepsFor(
   items: readonly WaitingItem[],
   { store, thread }: { readonly store: StoreLocation; readonly thread: string },
@@ -138,7 +122,7 @@ function stepsFor(
       ]
 }
 
-/** For whoever watched a turn until it stood still. */
+/** What to do next, for a person who watched a turn until it stood still. */
 export function nextSteps(
   {
     thread,
@@ -146,15 +130,36 @@ export function nextSteps(
     pending = [],
     pausedChildren = [],
   }: Pick<TurnSummary, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>,
-  { store, goOn }: Way,
+  { store, goOn }: NextStepsOptions,
 ): readonly string[] {
   if (!standstill) return []
-  const people = alike(pending).flatMap((items) => stepsFor(items, { store, thread }))
-  const asked = [
+  const people = [...groupBy(pending, alikeKey).values()].flatMap((items) => stepsFor(items, { store, thread }))
+  const steps = [
     ...people,
     ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${commandLine(store, 'skein', 'resume', child)}`]),
   ]
   if (standstill === 'paused' && pausedChildren.length === 0)
-    return [...asked, `go on with: ${goOn ?? commandLine(store, 'skein', 'resume', thread)}`]
-  return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
+    return [...steps, `go on with: ${goOn ?? commandLine(store, 'skein', 'resume', thread)}`]
+  return goOn === undefined ? steps : [...steps, `then go on with: ${goOn}`]
+}
+
+export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
+
+/** By thread. The hosts know it, not the store; they take a moment to answer, so only thinking threads make us ask. */
+export async function modelWaitsOf(
+  client: SkeinClient,
+  heads: readonly ThreadInfo[],
+): Promise<ReadonlyMap<string, ShownModelWait>> {
+  if (!heads.some(({ status }) => status === 'thinking')) return new Map()
+  return new Map((await client.modelWaits()).map(({ thread, ...wait }) => [thread, wait]))
+}
+
+export function modelWaitLine({ model, place, until }: ShownModelWait): string {
+  return `model ${label(model)}: place ${place}, not before ${clockTime(until)}`
+}
+
+/** The wait of a thread after one of its events. */
+export function waitAfter(event: SkeinEvent, before: ShownModelWait | undefined): ShownModelWait | undefined {
+  if (event.type === 'model.waiting') return event.place > 0 ? event : undefined
+  return event.type === 'model.replied' || event.type === 'turn.ended' ? undefined : before
 }

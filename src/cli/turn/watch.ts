@@ -1,4 +1,4 @@
-/** Watching turns: shows one until it ends or stands still, and finds those that are under way. */
+/** Shows a turn until it ends or stands still, and finds the turns of a thread that are still to be shown. */
 import { defined } from '../../core/defined.js'
 import type { Run, SkeinClient, Thread } from '../../index.js'
 import type { Ask } from './ask.js'
@@ -8,7 +8,7 @@ import { createStandstills } from './standstill.js'
 import type { CommandContext } from '../run-command.js'
 import { createSummary, exitOfSummary } from './summary.js'
 import type { StandstillEntry, TurnSummary } from './summary.js'
-import { turnEvents } from './events.js'
+import { turnChanges } from './changes.js'
 import { createView } from './view.js'
 import type { View } from './view.js'
 
@@ -16,51 +16,57 @@ export interface TurnWatchOptions {
   readonly client: SkeinClient
   readonly thread: Thread
   readonly run: Run
-  /** How it goes on where no other process serves it; undefined when that was told already. */
+  /** The command that goes on with it where no other process serves it; undefined when that was printed already. */
   readonly goOn?: () => string | undefined
-  /** Asks whoever watches for what is waited for. */
+  /** Asks the person who watches for what the turn waits for. */
   readonly ask?: Ask
   /** No other turn of the thread is open. */
   readonly alone?: boolean
+  /** The terminal shows the message of the run already: a person typed it there. */
+  readonly echoed?: boolean
 }
 
 export interface WatchResult {
   readonly code: ExitCode
-  /** The turn that it was: a message that steers belongs to another one. */
+  /** The turn that was shown: that of a message that steers is another one. */
   readonly run: string
 }
 
-/** Shows a turn, and when it stands still what to type. */
+/** Shows a turn and, when it stands still, the commands that let it go on. */
 export async function watchHere(
   { out, store }: CommandContext,
-  { goOn, ...watched }: TurnWatchOptions,
+  { goOn, echoed, ...watched }: TurnWatchOptions,
 ): Promise<WatchResult> {
-  const tally = await watchTurn(watched, createView(out, watched.thread.id))
-  // A program has it in the tally.
-  const seen = { code: exitOfSummary(tally), run: tally.run }
-  if (!tally.standstill || out.mode === 'json') return seen
+  const view = createView(out, {
+    thread: watched.thread.id,
+    ...defined({ echoed: echoed ? watched.run.id : undefined }),
+  })
+  const summary = await watchTurn(watched, view)
+  const watchedTurn = { code: exitOfSummary(summary), run: summary.run }
+  // A program has what is waited for in the summary.
+  if (!summary.standstill || out.mode === 'json') return watchedTurn
   const command = goOn?.()
   if (!goOn || command !== undefined)
-    for (const line of nextSteps(tally, { store, ...defined({ goOn: command }) })) out.note(line)
-  return seen
+    for (const line of nextSteps(summary, { store, ...defined({ goOn: command }) })) out.note(line)
+  return watchedTurn
 }
 
 async function watchTurn(
-  { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn'>,
+  { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn' | 'echoed'>,
   view: View,
 ): Promise<TurnSummary> {
-  const tally = createSummary(thread.id, run.id)
-  const halts = createStandstills(client, thread)
-  let halt: StandstillEntry | undefined
-  for await (const { event, belongs } of turnEvents(client, thread, { run, alone })) {
+  const summary = createSummary(thread.id, run.id)
+  const standstills = createStandstills(client, thread)
+  let standstill: StandstillEntry | undefined
+  for await (const { change, belongs } of turnChanges(thread, { run, alone })) {
     if (belongs) {
-      tally.take(event)
-      view.take(event)
+      summary.take(change)
+      view.take(change)
     }
-    halt = await halts.after(event)
-    if (halt && !(await ask?.(halt))) break
+    standstill = await standstills.after(change)
+    if (standstill && !(await ask?.(standstill))) break
   }
-  const sum = tally.sum(halt)
+  const sum = summary.sum(standstill)
   view.end(sum)
   return sum
 }
@@ -68,18 +74,18 @@ async function watchTurn(
 /** Where a thread stood at some moment. */
 export interface ThreadStanding {
   readonly seq: number
-  /** The turn that had begun and not ended. */
+  /** The turn that was open. */
   readonly open?: string
 }
 
 export async function standingOf(thread: Thread): Promise<ThreadStanding> {
-  // In this order: a turn that begins in between is seen twice, not never.
+  // In this order: a turn that begins in between is found twice rather than never.
   const { seq } = await thread.info()
   const open = await thread.current()
-  return { seq, ...(open && { open: open.id }) }
+  return { seq, ...defined({ open: open?.id }) }
 }
 
-/** The turns that were open then or began since, oldest first; looks for more when the last one was watched. */
+/** The turns that were open then or began since, oldest first; looks for more when the last one was shown. */
 export async function* turnsSince(thread: Thread, { seq, open }: ThreadStanding): AsyncGenerator<Run> {
   if (open !== undefined) yield thread.run(open)
   let from: string | undefined

@@ -52,14 +52,18 @@ const attachment = z.custom<Attachment>((value) => noAttachment(value) === undef
   error: ({ input }) => noAttachment(input) ?? '',
 })
 
-const messageSchema = z.strictObject({
-  text: z.string(),
-  id: messageId.optional(),
-  delivery: z.enum(['steer', 'new_turn']).optional(),
-  silent: z.boolean().optional(),
-  attachments: z.array(attachment).optional(),
-  context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
-})
+const messageSchema = z
+  .strictObject({
+    text: z.string(),
+    id: messageId.optional(),
+    delivery: z.enum(['steer', 'new_turn']).optional(),
+    silent: z.boolean().optional(),
+    attachments: z.array(attachment).optional(),
+    context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  })
+  .refine(({ text, attachments = [] }) => text.trim() !== '' || attachments.length > 0, {
+    error: 'the message is empty; give it a text, or attachments',
+  })
 
 function noAttachment(value: unknown): string | undefined {
   if (typeof value === 'string')

@@ -14,7 +14,7 @@ export interface ThreadInfo {
   readonly thread: string
   readonly agent: string
   readonly status: ThreadStatus
-  /** Why it is paused or terminated. */
+  /** Why it is paused or terminated, or rests because its budget is spent. */
   readonly reason?: string
   readonly tags: readonly string[]
   /** The thread that called it; absent of a root. */

@@ -14,7 +14,7 @@ import { follow } from '../watch/events.js'
 import type { WaitOptions } from '../watch/run.js'
 import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createThreadView } from '../watch/view.js'
-import type { ThreadView, ViewOptions } from '../watch/view.js'
+import type { ThreadView, ThreadViewOptions } from '../watch/view.js'
 import { grantTo } from './grant.js'
 import type { GrantOptions } from './grant.js'
 import type { TreeOption } from './options.js'
@@ -75,7 +75,7 @@ export interface Thread extends ThreadMessages, ThreadControl, ThreadSchedules {
   grant(amounts: Budget, options?: GrantOptions): Promise<void>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** A live view of its messages, calls, children and turns; with `tree`, of all threads below it too. */
-  view(options?: ViewOptions): ThreadView
+  view(options?: ThreadViewOptions): ThreadView
   /** Its children as it knows them, and those in line with their places. */
   children(): Promise<readonly ChildEntry[]>
   /** It and all threads below it. */

@@ -2,6 +2,7 @@
  * A thread's head: its entry in the index, derived from its state with every commit. The thread list and the inbox are
  * made of heads.
  */
+import { spentBudget } from '../../../actors/thread/budget/grants.js'
 import { atRest, earliestWake } from '../../../actors/thread/outstanding.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import { statusReported } from '../../../actors/thread/children/reports.js'
@@ -12,7 +13,8 @@ import { callId } from '../../core/records/message.js'
 
 export function headOf(state: ThreadState): Head {
   const wakeAt = earliestWake(state)
-  const reason = state.endedFor ?? state.pausedFor
+  const spent = spentBudget(state)
+  const reason = state.endedFor ?? state.pausedFor ?? (spent && `nothing is left of ${spent}`)
   const pending = pendingOf(state)
   const dead = Object.keys(state.dead).length
   return {

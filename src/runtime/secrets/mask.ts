@@ -9,7 +9,7 @@
  * - workers/body: what a body writes, logs and returns. Bytes of files are masked there alone: they do not pass here.
  * - effects/tool-job.ts, `maskOutput`, and effects/tool-call.ts, `maskReturned`: the output and the result of a body
  *   again, for secrets of the thread that its tool does not declare.
- * - Operators: debugging.ts (`maskThrown`), pool/processes/told-secrets.ts. Ids and sealed values are never masked.
+ * - Operators: debugging.ts (`maskThrown`), pool/processes/worker-secrets.ts. Ids and sealed values are never masked.
  */
 import { defined } from '../../core/defined.js'
 import { toJson } from '../../core/json.js'

@@ -25,6 +25,16 @@ export interface ViewOptions {
   readonly signal?: AbortSignal
 }
 
+export interface ThreadViewOptions extends ViewOptions {
+  /**
+   * Begins after the event with this cursor; `start`: with the first record. Without it a view begins with how things
+   * stand now.
+   */
+  readonly from?: string
+  /** `now`: ends after what is durable now. */
+  readonly until?: 'now'
+}
+
 /** One step of a view: what happened, what it changed, and the thread afterwards. */
 export interface ThreadChange extends Changes {
   /** The thread that changed: the one that is viewed or, with `tree`, one below it. */
@@ -33,7 +43,7 @@ export interface ThreadChange extends Changes {
   readonly path: readonly string[]
   /**
    * What happened; words of models and tools too, which change nothing. Absent of the first change of a thread's
-   * view, which says how things stand when it begins.
+   * view without `from`, which says how things stand when it begins.
    */
   readonly event?: DurableEvent | DeltaEvent
   /** The thread that changed, as it is now. */
@@ -72,11 +82,11 @@ export interface ThreadLocation {
 export function createThreadView(
   { backend, closed }: ViewServices,
   location: ThreadLocation,
-  { tree = false, signal }: ViewOptions = {},
+  { signal, ...options }: ThreadViewOptions = {},
 ): ThreadView {
   const until = signal ? AbortSignal.any([signal, closed]) : closed
   return {
-    [Symbol.asyncIterator]: () => threadChanges(backend, location, { tree, signal: until }),
+    [Symbol.asyncIterator]: () => threadChanges(backend, location, { ...options, signal: until }),
     async now() {
       const threads = new Projectors(backend, location.thread)
       await readUpToNow(threads, { ...location, closed })
@@ -88,15 +98,18 @@ export function createThreadView(
 async function* threadChanges(
   backend: Backend,
   { root, thread }: ThreadLocation,
-  { tree, signal }: { readonly tree: boolean; readonly signal: AbortSignal },
+  { tree = false, from, until, signal }: ThreadViewOptions & { readonly signal: AbortSignal },
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const following = { root, signal, ...defined({ thread: tree ? undefined : thread }) }
-  const from = await readUpToNow(threads, following)
-  if (signal.aborted) return
-  const { value } = threads.top
-  yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
-  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from }) })) {
+  let cursor = from === 'start' ? undefined : from
+  if (from === undefined) {
+    cursor = await readUpToNow(threads, following)
+    if (signal.aborted) return
+    const { value } = threads.top
+    yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
+  }
+  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from: cursor, until }) })) {
     const change = await threads.take(followed)
     if (change) yield change
   }

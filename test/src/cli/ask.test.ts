@@ -85,6 +85,14 @@ describe('skein chat', () => {
     expect(bare(second.stdout)).toContain('you said: four')
   })
 
+  it('C1: a message that a person typed is on the terminal already; one that was piped in is shown', async () => {
+    const typed = await place().skein(['chat', plain, '--agent', 'echo'], { terminal: true, input: 'one\n' })
+    // The line after the prompt was ended by the person.
+    expect(bare(typed.stdout)).toMatch(/^> . thinking\nyou said: one\n/)
+    const { stdout } = await place().skein(['run', plain, '--agent', 'echo', 'one'], { terminal: true })
+    expect(bare(stdout)).toContain('> one\n')
+  })
+
   it('A1, C1: what a turn waits for is asked in between', async () => {
     const { skein } = place()
     const { code, stdout } = await skein(['chat', app, '--agent', 'clerk', '--thread', 't1'], {

@@ -26,10 +26,14 @@ it.each([true, false])(
     await lead.send('go').result()
     await lead.settled({ tree: true })
     const shown = createCalls()
-    const news = (await collect(lead.events({ until: 'now' }))).flatMap((event) => shown.take(event))
-    const answered = news.flatMap((each) =>
-      each.state === 'answered' ? [`${each.call.tool} ${each.outcome.ok ? 'worked' : each.outcome.failure.code}`] : [],
-    )
+    const changes = await collect(lead.view({ from: 'start', until: 'now' }))
+    const answered = changes
+      .flatMap((change) => shown.take(change))
+      .flatMap((each) =>
+        each.state === 'answered'
+          ? [`${each.call.tool} ${each.outcome.ok ? 'worked' : each.outcome.failure.code}`]
+          : [],
+      )
     expect(answered.toSorted()).toEqual(['writer-1 worked', 'writer-2 CHILD_FAILED'])
     await skein.close()
   },

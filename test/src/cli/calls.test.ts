@@ -1,22 +1,25 @@
-/** The calls of a turn as the views see them, out of events in every order in which these may come. */
+/** The calls of a turn as the views see them, out of records in every order in which these may come. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createState } from '../../../actors/thread/state.js'
 import { callLine, durationOf } from '../../../src/cli/turn/call-line.js'
 import { createCalls } from '../../../src/cli/turn/calls.js'
-import type { CallNews } from '../../../src/cli/turn/calls.js'
-import type { DurableEvent, Outcome, SkeinEvent } from '../../../src/index.js'
+import type { CallChange } from '../../../src/cli/turn/calls.js'
+import type { Fact, ThreadRecord } from '../../../src/core/records/record.js'
+import type { DurableEvent, Outcome, ThreadChange } from '../../../src/index.js'
+import { Projector } from '../../../src/runtime/watch/projection.js'
 
-type Facts = DurableEvent extends infer Event
-  ? Event extends DurableEvent
-    ? Omit<Event, 'seq' | 'thread' | 'path' | 'at' | 'cursor'>
-    : never
-  : never
-type Asked = Extract<SkeinEvent, { type: 'model.replied' }>['calls'][number]
+type Asked = Extract<Fact, { type: 'model.replied' }>['calls'][number]
 
-const event = (fact: Facts, at = 0): SkeinEvent => ({ ...fact, seq: 1, thread: 't1', path: ['t1'], at, cursor: '1.1' })
+interface Timed {
+  readonly fact: Fact
+  readonly time: number
+}
+
+const at = (fact: Fact, time = 0): Timed => ({ fact, time })
 const value = (text: string): Outcome => ({ ok: true, value: text })
-const asked = (calls: readonly Asked[]): SkeinEvent =>
-  event({
+const asked = (calls: readonly Asked[]): Timed =>
+  at({
     type: 'model.replied',
     step: 1,
     model: 'm',
@@ -24,36 +27,71 @@ const asked = (calls: readonly Asked[]): SkeinEvent =>
     calls,
     usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
     finish: 'tool_calls',
-    callIds: calls.map((_, index) => `call_1_${index}`),
   })
+
+const begin: readonly Timed[] = [
+  at({ type: 'thread.created', agent: 'helper', tags: [], path: ['t1'] }),
+  at({ type: 'message.received', id: 'r', text: 'go', role: 'user', run: 'r', delivery: 'steer' }),
+  at({ type: 'turn.started', run: 'r' }),
+]
+
+/** The view of a thread that has these records. */
+function changesOf(facts: readonly Timed[]): readonly ThreadChange[] {
+  const projector = new Projector(createState('t1'), { keepMessages: true })
+  return [...begin, ...facts].map(({ fact, time }, index): ThreadChange => {
+    const record: ThreadRecord = { ...fact, seq: index + 1, at: time }
+    const changes = projector.take(record)
+    const { value: thread } = projector
+    return {
+      ...changes,
+      thread: 't1',
+      path: ['t1'],
+      event: eventOf(record),
+      value: thread,
+      threads: new Map([['t1', thread]]),
+    }
+  })
+}
+
+function eventOf(record: ThreadRecord): DurableEvent {
+  const place = { thread: 't1', path: ['t1'], cursor: `1.${record.seq}` }
+  if (record.type === 'model.replied') return { ...record, ...place, callIds: [] }
+  if (record.type !== 'call.returned') return { ...record, ...place }
+  const { seq, at: time, step, index, tool, outcome } = record
+  return { type: 'tool.result', ...place, seq, at: time, step, index, call: `call_${step}_${index}`, tool, outcome }
+}
+
+function shown(facts: readonly Timed[]): readonly CallChange[] {
+  const calls = createCalls()
+  return changesOf(facts).flatMap((change) => calls.take(change))
+}
 
 /** What happens to one call, in this order, and how it must end. */
 interface Life {
   readonly hold?: Asked['hold']
   /** Another thread answers it. */
   readonly child?: 'waited for' | 'forked' | 'away'
-  readonly facts: (index: number) => readonly Facts[]
+  readonly facts: (index: number) => readonly Fact[]
   readonly end: 'denied' | { readonly outcome: string; readonly cached?: true }
 }
 
-const result = (index: number, text: string, provisional?: true): Facts => ({
-  type: 'tool.result',
+const result = (index: number, text: string, provisional?: true): Extract<Fact, { type: 'call.returned' }> => ({
+  type: 'call.returned',
   step: 1,
   index,
-  call: `call_1_${index}`,
   tool: 'add',
   outcome: value(text),
   ...(provisional && { provisional }),
 })
-const settled = (index: number, verdict: 'kept' | 'stale' | 'cached', text?: string): Facts => ({
+const settled = (index: number, verdict: 'kept' | 'stale' | 'cached', text?: string): Fact => ({
   type: 'call.settled',
   step: 1,
   index,
   verdict,
   ...(text !== undefined && { outcome: value(text) }),
 })
-const approved = (index: number): Facts => ({ type: 'call.decided', step: 1, index, decision: 'approve' })
-const called: Record<'called' | 'reported' | 'noted' | 'forked', (index: number) => Facts> = {
+const approved = (index: number): Fact => ({ type: 'call.decided', step: 1, index, decision: 'approve' })
+const called: Record<'called' | 'reported' | 'noted' | 'forked', (index: number) => Fact> = {
   called: (index) => ({ type: 'child.called', step: 1, index }),
   reported: (index) => ({
     type: 'child.reported',
@@ -99,47 +137,56 @@ const childOf = (index: number, child: Life['child']): Pick<Asked, 'child'> =>
     : {}
 
 const lives: Readonly<Record<string, Life>> = {
-  'at once': { facts: (at) => [result(at, 'a')], end: { outcome: 'a' } },
-  kept: { facts: (at) => [result(at, 'a', true), settled(at, 'kept')], end: { outcome: 'a' } },
+  'at once': { facts: (index) => [result(index, 'a')], end: { outcome: 'a' } },
+  kept: { facts: (index) => [result(index, 'a', true), settled(index, 'kept')], end: { outcome: 'a' } },
   stale: {
-    facts: (at) => [result(at, 'old', true), settled(at, 'stale'), result(at, 'new', true), settled(at, 'kept')],
+    facts: (index) => [
+      result(index, 'old', true),
+      settled(index, 'stale'),
+      { ...result(index, 'new', true), again: true },
+      settled(index, 'kept'),
+    ],
     end: { outcome: 'new' },
   },
-  cached: { facts: (at) => [settled(at, 'cached', 'a')], end: { outcome: 'a', cached: true } },
+  cached: { facts: (index) => [settled(index, 'cached', 'a')], end: { outcome: 'a', cached: true } },
   approved: {
     hold: { why: 'approval' },
-    facts: (at) => [approved(at), { type: 'call.began', step: 1, index: at }, result(at, 'a')],
+    facts: (index) => [approved(index), { type: 'call.began', step: 1, index }, result(index, 'a')],
     end: { outcome: 'a' },
   },
   denied: {
     hold: { why: 'approval' },
-    facts: (at) => [{ type: 'call.decided', step: 1, index: at, decision: 'reject' }],
+    facts: (index) => [{ type: 'call.decided', step: 1, index, decision: 'reject' }],
     end: 'denied',
   },
   answered: {
-    facts: (at) => [
-      { type: 'call.held', step: 1, index: at, why: 'person' },
-      { type: 'call.answered', step: 1, index: at, output: 'x' },
-      result(at, 'a', true),
-      settled(at, 'kept'),
+    facts: (index) => [
+      { type: 'call.held', step: 1, index, why: 'person' },
+      { type: 'call.answered', step: 1, index, output: 'x' },
+      result(index, 'a', true),
+      settled(index, 'kept'),
     ],
     end: { outcome: 'a' },
   },
-  'by a child': { child: 'waited for', facts: (at) => [called.called(at), called.reported(at)], end: { outcome: 'a' } },
+  'by a child': {
+    child: 'waited for',
+    facts: (index) => [called.called(index), called.reported(index)],
+    end: { outcome: 'a' },
+  },
   'by a child that nobody waits for': {
     child: 'away',
-    facts: (at) => [called.called(at), called.noted(at)],
+    facts: (index) => [called.called(index), called.noted(index)],
     end: { outcome: 'a' },
   },
   'by a child with files': {
     child: 'forked',
-    facts: (at) => [called.called(at), called.forked(at), result(at, 'a', true), settled(at, 'kept')],
+    facts: (index) => [called.called(index), called.forked(index), result(index, 'a', true), settled(index, 'kept')],
     end: { outcome: 'a' },
   },
 }
 
-/** Lives in one order: those of each call in their own. */
-const interleaved = (queues: readonly (readonly Facts[])[]): fc.Arbitrary<readonly Facts[]> =>
+/** Lives in one order: those of each call in their own; a verdict is passed when all calls before it are done. */
+const interleaved = (queues: readonly (readonly Fact[])[]): fc.Arbitrary<readonly Fact[]> =>
   fc
     .shuffledSubarray(
       queues.flatMap((facts, index) => facts.map(() => index)),
@@ -147,7 +194,12 @@ const interleaved = (queues: readonly (readonly Facts[])[]): fc.Arbitrary<readon
     )
     .map((order) => {
       const left = queues.map((facts) => [...facts])
-      return order.flatMap((index) => left[index]?.splice(0, 1) ?? [])
+      return order.flatMap((index) => {
+        const first = left.findIndex((facts) => facts.length > 0)
+        const next = left[index]?.[0]
+        const mayCome = next && (next.type !== 'call.settled' || index === first)
+        return left[mayCome ? index : first]?.splice(0, 1) ?? []
+      })
     })
 
 const turns = fc.array(fc.constantFrom(...Object.keys(lives)), { minLength: 1, maxLength: 6 }).chain((names) => {
@@ -159,8 +211,7 @@ describe('the calls of a turn', () => {
   it('each is answered once and last, with the outcome that counts, in whatever order they go', () => {
     fc.assert(
       fc.property(turns, ({ led, facts }) => {
-        const calls = createCalls()
-        const news = [
+        const changes = shown([
           asked(
             led.map(({ hold, child }, index) => ({
               tool: 'add',
@@ -169,10 +220,10 @@ describe('the calls of a turn', () => {
               ...childOf(index, child),
             })),
           ),
-          ...facts.map((fact) => event(fact)),
-        ].flatMap((one) => calls.take(one))
+          ...facts.map((fact) => at(fact)),
+        ])
         led.forEach(({ end }, index) => {
-          const own = news.filter(({ call }) => call.id === `call_1_${index}`)
+          const own = changes.filter(({ call }) => call.id === `call_1_${index}`)
           const ends = own.filter(({ state }) => state === 'answered' || state === 'denied')
           expect(ends).toEqual([own.at(-1)])
           expect(ends[0]).toMatchObject(
@@ -185,20 +236,17 @@ describe('the calls of a turn', () => {
     )
   })
 
-  const after = (...events: readonly SkeinEvent[]): readonly CallNews[] => {
-    const calls = createCalls()
-    return events.flatMap((one) => calls.take(one))
-  }
-  const line = (news: CallNews | undefined): string | undefined =>
-    news && callLine((_, text) => text, news, news.state === 'answered' ? durationOf(news) : '')
+  const after = (...facts: readonly Timed[]): readonly CallChange[] => shown(facts)
+  const line = (change: CallChange | undefined): string | undefined =>
+    change && callLine((_, text) => text, change, change.state === 'answered' ? durationOf(change) : '')
 
   it('a call that waits from the beginning is asked for and held', () => {
-    const news = after(asked([{ tool: 'pay', args: { sum: 3 }, hold: { why: 'approval', prompt: 'Pay\nthree?' } }]))
-    expect(news.map(line)).toEqual(['→ pay {"sum":3}', '‖ pay waits for approval: Pay three?'])
+    const changes = after(asked([{ tool: 'pay', args: { sum: 3 }, hold: { why: 'approval', prompt: 'Pay\nthree?' } }]))
+    expect(changes.map(line)).toEqual(['→ pay {"sum":3}', '‖ pay waits for approval: Pay three?'])
   })
 
   it('the time of a call is that of its body: not while it waited for someone, nor for its verdict', () => {
-    const decided = event(
+    const decided = at(
       {
         type: 'call.decided',
         step: 1,
@@ -209,31 +257,31 @@ describe('the calls of a turn', () => {
       },
       60_000,
     )
-    const news = after(
+    const changes = after(
       asked([{ tool: 'pay', args: { sum: 3 }, hold: { why: 'approval' } }]),
       decided,
-      event(result(0, 'ok', true), 60_005),
-      event(settled(0, 'kept'), 90_000),
+      at(result(0, 'ok', true), 60_005),
+      at(settled(0, 'kept'), 90_000),
     )
-    expect(news.slice(2).map(line)).toEqual([
+    expect(changes.slice(2).map(line)).toEqual([
       '→ pay approved by ann with other args {"sum":2}',
       undefined,
-      '✓ add 5 ms',
+      '✓ pay 5 ms',
     ])
   })
 
   it('a call that is refused, or whose args are its result, is answered at once and took no time', () => {
-    const news = after(
+    const changes = after(
       asked([
         { tool: 'nope', args: {}, refused: { code: 'UNKNOWN_TOOL', message: 'no such tool', retry: false } },
         { tool: 'response', args: { a: 1 }, answered: { a: 1 } },
       ]),
     )
-    expect(news.map(line)).toEqual(['✗ nope UNKNOWN_TOOL: no such tool', '✓ response'])
+    expect(changes.map(line)).toEqual(['✗ nope UNKNOWN_TOOL: no such tool', '✓ response'])
   })
 
   it('calls without a model are calls like others; a stale one is told to run again; denied says who and why', () => {
-    const made = event({
+    const made = at({
       type: 'calls.made',
       step: 1,
       calls: [
@@ -241,7 +289,7 @@ describe('the calls of a turn', () => {
         { tool: 'pay', args: {} },
       ],
     })
-    const denied = event({
+    const denied = at({
       type: 'call.decided',
       step: 1,
       index: 1,
@@ -249,8 +297,8 @@ describe('the calls of a turn', () => {
       decidedBy: 'deadline',
       comment: 'nobody decided in time',
     })
-    const news = after(made, event(result(0, 'a', true)), event(settled(0, 'stale')), denied)
-    expect(news.map(line)).toEqual([
+    const changes = after(made, at(result(0, 'a', true)), at(settled(0, 'stale')), denied)
+    expect(changes.map(line)).toEqual([
       '→ add {}',
       '→ pay {}',
       undefined,
@@ -259,28 +307,21 @@ describe('the calls of a turn', () => {
     ])
   })
 
-  it('a call that was asked for before the first event is called by its id until its result names it', () => {
-    expect(
-      after(event({ type: 'call.held', step: 2, index: 1, why: 'person' }), event({ ...result(1, 'a') })).map(line),
-    ).toEqual(['‖ call_2_1 waits for an answer', '✓ add 0 ms'])
-    expect(after(event(settled(0, 'kept')))).toEqual([])
-  })
-
   it('a child is told when it is called, not while it waits in line; its time begins there, and a report that nobody waits for any more says nothing', () => {
     const two = asked(
       [0, 1].map((index) => ({ tool: 'writer', args: { message: 'x' }, ...childOf(index, 'waited for') })),
     )
-    const ended = event({ type: 'turn.ended', run: 'r', reason: 'cancelled' })
-    const news = after(
+    const ended = at({ type: 'turn.ended', run: 'r', reason: 'cancelled' })
+    const changes = after(
       two,
-      event(called.called(0), 10),
-      event(called.reported(0), 40),
-      event(called.called(1), 50),
+      at(called.called(0), 10),
+      at(called.reported(0), 40),
+      at(called.called(1), 50),
       ended,
-      event(called.reported(1), 60),
+      at(called.reported(1), 60),
     )
-    expect(news.map(line)).toEqual(['→ writer-0 {"message":"x"}', '✓ writer-0 30 ms', '→ writer-1 {"message":"x"}'])
-    const refused = event({
+    expect(changes.map(line)).toEqual(['→ writer-0 {"message":"x"}', '✓ writer-0 30 ms', '→ writer-1 {"message":"x"}'])
+    const refused = at({
       ...{ type: 'child.called', step: 1, index: 0 },
       refused: { code: 'TOOL_INPUT_INVALID', message: 'no such file', retry: false },
     })

@@ -44,10 +44,10 @@ it('whoever waits for a person stands before those that work, with all above, so
   const rows = createChildRows((_, text) => text, 't1')
   let begun = 0
   let held = false
-  for await (const event of skein.events({ root: 't1' })) {
-    rows.take(event)
-    if (event.type === 'turn.started') begun++
-    held ||= event.type === 'model.replied' && event.calls.some(({ hold }) => hold !== undefined)
+  for await (const change of thread.view({ tree: true, from: 'start' })) {
+    rows.take(change)
+    if (change.event?.type === 'turn.started') begun++
+    held ||= change.calls.some(({ waitsFor }) => waitsFor === 'approval')
     if (begun === 6 && held) break
   }
   const timeless = rows.lines('◐').map((line) => line.replace(/\d+ ms|[\d.]+ s/, '…'))
@@ -86,9 +86,9 @@ it('of a big swarm those that matter are shown: equal waits as one line, then th
   await thread.send('go').accepted()
   const rows = createChildRows((_, text) => text, 't1')
   let begun = 0
-  for await (const event of skein.events({ root: 't1' })) {
-    rows.take(event)
-    if (event.type === 'turn.started' && ++begun === 21) break
+  for await (const change of thread.view({ tree: true, from: 'start' })) {
+    rows.take(change)
+    if (change.event?.type === 'turn.started' && ++begun === 21) break
   }
   const lines = rows.lines('◐').map((line) => line.replace(/\d+ ms|[\d.]+ s/, '…'))
   expect(lines[0]).toBe('▱▱▱▱▱▱▱▱▱▱▱▱ 0 of 43 done · 20 at work · 23 in line (20 at once) · …')
@@ -114,9 +114,9 @@ it('equal waits are one line', async () => {
   await thread.send('go').accepted()
   const rows = createChildRows((_, text) => text, 't1')
   let held = 0
-  for await (const event of skein.events({ root: 't1' })) {
-    rows.take(event)
-    if (event.type === 'model.replied' && event.calls.some(({ hold }) => hold !== undefined) && ++held === 12) break
+  for await (const change of thread.view({ tree: true, from: 'start' })) {
+    rows.take(change)
+    if (change.calls.some(({ waitsFor }) => waitsFor === 'approval') && ++held === 12) break
   }
   expect(rows.lines('◐').slice(1)).toEqual(['‖ 12 × publish waits for approval'])
   await skein.close()

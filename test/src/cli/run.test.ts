@@ -238,13 +238,14 @@ it('every command is there as it was built', async () => {
   const { stdout } = await skein(['--help'])
   const names = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
   expect(names).toHaveLength(25)
-  const folder = new URL('.', pathToFileURL(binary)).href
+  // In one process: its module is loaded, and adds its arguments to the help.
+  const program = new URL('program.js', pathToFileURL(binary)).href
   const script =
-    `for (const name of ${JSON.stringify(names)}) console.log(typeof (await ` +
-    `import(${JSON.stringify(folder)} + (name === 'files' ? 'files/files' : name) + '.js')).register)`
-  expect((await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended).stdout).toBe(
-    'function\n'.repeat(names.length),
-  )
+    `const { skein } = await import(${JSON.stringify(program)})\n` +
+    `for (const name of ${JSON.stringify(names)}) console.log(await skein([name, '--help'], process))`
+  const built = await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended
+  expect([...built.stdout.matchAll(/^Usage: skein (\w+) \[options\]/gm)].map(([, name]) => name)).toEqual(names)
+  expect(built.stdout.match(/^0$/gm)).toHaveLength(names.length)
 })
 
 describe('signals', () => {
@@ -288,6 +289,16 @@ describe('signals', () => {
     writeFileSync(files.NODE_GATE_FILE, '')
     expect(await spawned(command, { env: files })).toMatchObject({ code: 0, stdout: 'through the gate\n' })
     expect(readFileSync(files.NODE_COUNT_FILE, 'utf8')).toBe('x')
+  })
+
+  it('C1: Ctrl-C in a chat names the chat that goes on', async () => {
+    const { startHere } = place()
+    const chat = startHere(['chat', app, '--agent', 'gated', '--thread', 't1'], { terminal: true, input: 'go\n' })
+    await chat.says('add')
+    chat.signal('SIGINT')
+    const { code, stderr } = await chat.ended
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/the thread is kept; go on with: skein chat \S+app\.ts --thread t1/)
   })
 
   it('C1: a second Ctrl-C exits at once, although a call does not stop', async () => {

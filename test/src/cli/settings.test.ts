@@ -123,6 +123,8 @@ it.each([
   ],
   [['run', app, '--agent', 'echo', '--attach', '/no/such', 'x'], /--attach \/no\/such cannot be read/],
   [['run', app, '--agent', 'echo', '--file', 'brief.md', 'x'], /--file brief\.md: give the path in the thread/],
+  [['run', app, '--agent', 'echo', ' '], /the message is empty/],
+  [['send', 't1', ''], /the message is empty/],
   [['run', app, '--thread', 't1', '--attach', '/etc/hosts'], /--attach names a file that goes with a message/],
 ])('C1: bad input ends with exit code 4 and says what to give: %j', async (args, words) => {
   const { skein } = place()

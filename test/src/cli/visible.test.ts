@@ -43,7 +43,7 @@ describe('the way to the screen', () => {
     let text = ''
     const stream = Object.assign(
       new Writable({
-        write: (chunk: Buffer, _, done) => {
+        write(chunk: Buffer, _, done) {
           text += chunk.toString()
           done()
         },
@@ -84,7 +84,7 @@ describe('the way to the screen', () => {
   it('no command has another one', () => {
     const folder = fileURLToPath(new URL('../../../src/cli', import.meta.url))
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-      (file) => file.endsWith('.ts') && !['output.ts', 'main.ts', 'shell.ts'].includes(file),
+      (file) => file.endsWith('.ts') && !['output.ts', 'main.ts', 'process.ts'].includes(file),
     )
     const past = files.flatMap((file) =>
       readFileSync(join(folder, file), 'utf8')

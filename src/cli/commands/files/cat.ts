@@ -1,6 +1,6 @@
 /**
- * `skein files cat`: the bytes of a file as they are. On a terminal control characters are dropped, as from
- * everything else.
+ * `skein files cat`: prints the bytes of a file as they are. On a terminal control characters are made visible, as in
+ * all output.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
@@ -12,22 +12,22 @@ import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
 import { inFiles, filePath } from './entry.js'
 
-interface Asked {
+interface CatRequest {
   readonly id: string
   readonly path: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<path>', 'the file')
     .action((id: string, path: string) =>
-      perform(command, (around) => withClient(around.store, (client) => cat(around, client, { id, path }))),
+      runCommand(command, (context) => withClient(context.store, (client) => cat(context, client, { id, path }))),
     )
 }
 
-async function cat({ out }: CommandContext, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
-  const path = await filePath(given)
+async function cat({ out }: CommandContext, client: SkeinClient, { id, ...request }: CatRequest): Promise<ExitCode> {
+  const path = await filePath(request.path)
   const files = await (await client.threads.get(id)).files.snapshot()
   await inFiles(id, async () => {
     if (out.mode === 'plain') {

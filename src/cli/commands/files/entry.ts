@@ -1,4 +1,4 @@
-/** What a thread's files hold, entry by entry. Names are those of the thread's own tree, which knows only `/`. */
+/** The entries of a thread's files, whose paths are separated by `/` on every system. */
 import { posix } from 'node:path'
 import type { FileStat, Files } from '../../../index.js'
 
@@ -14,21 +14,18 @@ export async function entryAt(files: Files, path: string): Promise<ShownFile> {
   return { path, ...stat, ...(stat.kind === 'link' && { target: await files.readlink(path) }) }
 }
 
-/**
- * What lies in a directory, in order of names; with `deep` all below it, a directory before what it holds. Links are
- * not followed.
- */
+/** The entries of a directory by name; with `deep` all below it, a directory before its entries. Follows no links. */
 export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<ShownFile> {
   for (const name of await files.readdir(path)) {
-    if (name === '' || name === '.' || name === '..' || name.includes('/')) throw await noSuchName(path, name)
+    if (name === '' || name === '.' || name === '..' || name.includes('/')) throw await badName(path, name)
     const entry = await entryAt(files, posix.join(path, name))
     yield entry
     if (deep && entry.kind === 'dir') yield* entriesIn(files, entry.path, deep)
   }
 }
 
-/** A store that an earlier Skein wrote may have it; followed, it would lead round in a circle or out of the files. */
-async function noSuchName(path: string, name: string): Promise<Error> {
+/** A store that an earlier Skein wrote may have such a name; it would lead in a circle or out of the files. */
+async function badName(path: string, name: string): Promise<Error> {
   const { SkeinError } = await import('../../../index.js')
   return new SkeinError(
     'JOURNAL_CORRUPT',
@@ -37,22 +34,27 @@ async function noSuchName(path: string, name: string): Promise<Error> {
   )
 }
 
-/** A path as it was given, made absolute. One that climbs above the root is refused, never bent into something else. */
-export async function filePath(given: string): Promise<string> {
+/** The path, made absolute. One that climbs above the root is refused, never bent into something else. */
+export async function filePath(path: string): Promise<string> {
   const { SkeinError } = await import('../../../index.js')
   let depth = 0
-  for (const name of given.split('/')) {
-    depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
+  for (const name of path.split('/')) {
+    depth += stepOf(name)
     if (depth < 0)
       throw new SkeinError(
         'BAD_OPTION',
-        `${JSON.stringify(given)} leads above the root of the files of a thread; give a path below /`,
+        `${JSON.stringify(path)} leads above the root of the files of a thread; give a path below /`,
       )
   }
-  return posix.resolve('/', given)
+  return posix.resolve('/', path)
 }
 
-/** What the thread's files do not have, or cannot do, is for whoever named it. */
+function stepOf(name: string): number {
+  if (name === '..') return -1
+  return name === '' || name === '.' ? 0 : 1
+}
+
+/** An error of the file system becomes one of the caller, who named the path. */
 export async function inFiles<Value>(thread: string, work: () => Promise<Value>): Promise<Value> {
   const { SkeinError } = await import('../../../index.js')
   try {

@@ -6,9 +6,9 @@ import { register as registerPull } from './pull.js'
 import { register as registerPush } from './push.js'
 import type { RunCommand } from '../../run-command.js'
 
-export function register(command: Command, perform: RunCommand): void {
-  registerLs(command.command('ls').description('list the files of a thread'), perform)
-  registerCat(command.command('cat').description('print a file of a thread'), perform)
-  registerPull(command.command('pull').description('copy files of a thread into a folder'), perform)
-  registerPush(command.command('push').description('copy a file into a thread'), perform)
+export function register(command: Command, runCommand: RunCommand): void {
+  registerLs(command.command('ls').description('list the files of a thread'), runCommand)
+  registerCat(command.command('cat').description('print a file of a thread'), runCommand)
+  registerPull(command.command('pull').description('copy files of a thread into a folder'), runCommand)
+  registerPush(command.command('push').description('copy a file into a thread'), runCommand)
 }

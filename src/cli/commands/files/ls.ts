@@ -1,4 +1,4 @@
-/** `skein files ls`: names, one a line; a directory's ends with a slash. */
+/** `skein files ls`: lists names, one a line; that of a directory ends with a slash. */
 import { posix } from 'node:path'
 import type { Command } from 'commander'
 import type { SkeinClient } from '../../../index.js'
@@ -15,28 +15,30 @@ interface Options {
   readonly recursive?: boolean
 }
 
-interface Asked extends Options {
+interface LsRequest extends Options {
   readonly id: string
   readonly path: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'directory or file', '/')
     .option('-l, --long', 'with mode, size and time')
     .option('-R, --recursive', 'all below the directory')
     .action((id: string, path: string, options: Options) =>
-      perform(command, (around) => withClient(around.store, (client) => ls(around, client, { ...options, id, path }))),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => ls(context, client, { ...options, id, path })),
+      ),
     )
 }
 
 async function ls(
   { out }: CommandContext,
   client: SkeinClient,
-  { id, path: given, long, recursive }: Asked,
+  { id, long, recursive, ...request }: LsRequest,
 ): Promise<ExitCode> {
-  const path = await filePath(given)
+  const path = await filePath(request.path)
   const files = await (await client.threads.get(id)).files.snapshot()
   const entries = await inFiles(id, async () => {
     if ((await files.stat(path)).kind !== 'dir') return [await entryAt(files, path)]
@@ -44,28 +46,30 @@ async function ls(
     for await (const entry of entriesIn(files, path, recursive === true)) found.push(entry)
     return found
   })
-  const name = ({ path: of, kind }: ShownFile): string =>
-    `${oneLine(posix.relative(path, of) || posix.basename(of), Infinity)}${kind === 'dir' ? '/' : ''}`
+  const nameOf = (entry: ShownFile): string => {
+    const name = posix.relative(path, entry.path) || posix.basename(entry.path)
+    return `${oneLine(name, Infinity)}${entry.kind === 'dir' ? '/' : ''}`
+  }
   if (out.mode === 'json') out.json({ thread: id, path, entries })
   else if (long)
     out.print(
       table(
         entries.map((entry) => [
-          modeWord(entry),
+          modeText(entry),
           String(entry.size).padStart(8),
           dateTime(entry.at),
-          `${name(entry)}${entry.target === undefined ? '' : ` -> ${oneLine(entry.target, Infinity)}`}`,
+          `${nameOf(entry)}${entry.target === undefined ? '' : ` -> ${oneLine(entry.target, Infinity)}`}`,
         ]),
       ),
     )
-  else out.print(entries.map((entry) => `${name(entry)}\n`).join(''))
+  else out.print(entries.map((entry) => `${nameOf(entry)}\n`).join(''))
   return exitCode.ok
 }
 
 const kinds = { file: '-', dir: 'd', link: 'l' } as const
 
-/** As everyone knows it: `-rw-r--r--`. */
-function modeWord({ kind, mode }: ShownFile): string {
+/** `-rw-r--r--` */
+function modeText({ kind, mode }: ShownFile): string {
   const bits = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
   return `${kinds[kind]}${bits.join('')}`
 }

@@ -1,17 +1,18 @@
 /**
- * `skein files pull`: copies files of a thread into a real folder. What a thread's files are called and where its
- * links lead was written by models, so nothing of it is trusted.
+ * `skein files pull`: copies files of a thread into a real folder. Names and links of a thread are written by models,
+ * so they are not trusted.
  *
  * - Nothing is written, changed or followed outside the folder.
- * - What is there already is left alone, unless --force says otherwise; it is looked for before the first file is
- *   written.
- * PE3 A link is made only when it leads to something that is copied too; it then leads straight there.
+ * - Files that are there already are left alone, unless --force is given; they are looked for before the first file
+ *   is written.
+ * - A link is made only when it leads to something that is copied too; it then leads straight there.
  */
 import { createWriteStream } from 'node:fs'
 import { chmod, lstat, mkdir, realpath, rm, symlink } from 'node:fs/promises'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
+import { defined } from '../../../core/defined.js'
 import type { Files, SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
@@ -25,14 +26,14 @@ interface Options {
   readonly force?: boolean
 }
 
-interface Asked extends Options {
+interface PullRequest extends Options {
   readonly id: string
   readonly path: string
   readonly dir: string
 }
 
-/** An entry and its place in the folder. */
-interface Piece {
+/** An entry and its path in the folder. */
+interface Copy {
   readonly entry: ShownFile
   readonly to: string
   readonly exists: boolean
@@ -43,15 +44,15 @@ interface Skipped {
   readonly target?: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'a file, or a directory: what it holds goes into the folder', '/')
     .argument('[dir]', 'the folder; it is made where it is not there', '.')
     .option('--force', 'replace files that are there')
     .action((id: string, ...[path, dir, options]: [string, string, Options]) =>
-      perform(command, (around) =>
-        withClient(around.store, (client) => pull(around, client, { ...options, id, path, dir })),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => pull(context, client, { ...options, id, path, dir })),
       ),
     )
 }
@@ -59,18 +60,18 @@ export function register(command: Command, perform: RunCommand): void {
 async function pull(
   { out }: CommandContext,
   client: SkeinClient,
-  { id, path: given, dir, force = false }: Asked,
+  { id, dir, force = false, ...request }: PullRequest,
 ): Promise<ExitCode> {
-  const path = await filePath(given)
+  const path = await filePath(request.path)
   const files = await (await client.threads.get(id)).files.snapshot()
-  const { entries, top } = await inFiles(id, () => listed(files, path))
-  const { pieces, skipped } = await onDisk(dir, async () => {
+  const { entries, top } = await inFiles(id, () => listEntries(files, path))
+  const { copies, skipped } = await onDisk(dir, async () => {
     await mkdir(dir, { recursive: true })
-    const found = await placed(entries, { top, base: await realpath(dir) })
-    await refuseToOverwrite(found, force)
-    return copied(files, found, top)
+    const planned = await planCopies(entries, { top, base: await realpath(dir) })
+    await refuseToOverwrite(planned, force)
+    return { copies: planned, skipped: await copyAll(files, planned, top) }
   })
-  const done = pieces.filter(({ entry }) => entry.kind === 'file')
+  const done = copies.filter(({ entry }) => entry.kind === 'file')
   const size = done.reduce((sum, { entry }) => sum + entry.size, 0)
   for (const link of skipped)
     out.note(
@@ -84,15 +85,15 @@ async function pull(
       dir,
       files: done.length,
       bytes: size,
-      links: pieces.filter(({ entry }) => entry.kind === 'link').length - skipped.length,
+      links: copies.filter(({ entry }) => entry.kind === 'link').length - skipped.length,
       skipped,
     })
   else out.print(`${counted(done.length, 'file')}, ${byteCount(size)} in ${dir}\n`)
   return exitCode.ok
 }
 
-/** What is to be copied, and the directory of the thread that becomes the folder. */
-async function listed(
+/** The entries to copy, and the directory of the thread that becomes the folder. */
+async function listEntries(
   files: Files,
   path: string,
 ): Promise<{ readonly entries: readonly ShownFile[]; readonly top: string }> {
@@ -106,12 +107,12 @@ async function listed(
 }
 
 /** Every name is one step down, and no directory on the way is a link. */
-async function placed(
+async function planCopies(
   entries: readonly ShownFile[],
   { top, base }: { top: string; base: string },
-): Promise<readonly Piece[]> {
+): Promise<readonly Copy[]> {
   const { SkeinError } = await import('../../../index.js')
-  const pieces: Piece[] = []
+  const copies: Copy[] = []
   for (const entry of entries) {
     const names = posix.relative(top, entry.path).split('/')
     if (names.some((name) => name === '' || name === '.' || name === '..' || name.includes(sep))) {
@@ -129,13 +130,13 @@ async function placed(
           `${entry.kind === 'dir' ? 'one' : 'none'}; take another folder`,
       )
     }
-    pieces.push({ entry, to, exists: there !== undefined })
+    copies.push({ entry, to, exists: there !== undefined })
   }
-  return pieces
+  return copies
 }
 
-async function refuseToOverwrite(pieces: readonly Piece[], force: boolean): Promise<void> {
-  const there = pieces.filter(({ entry, exists }) => exists && entry.kind !== 'dir')
+async function refuseToOverwrite(copies: readonly Copy[], force: boolean): Promise<void> {
+  const there = copies.filter(({ entry, exists }) => exists && entry.kind !== 'dir')
   if (force || there.length === 0) return
   const { SkeinError } = await import('../../../index.js')
   const names = there.slice(0, 3).map(({ to }) => to)
@@ -146,16 +147,15 @@ async function refuseToOverwrite(pieces: readonly Piece[], force: boolean): Prom
   )
 }
 
-/** Directories, files, links, and at last the modes of directories: one that may not be written to is filled first. */
-async function copied(
-  files: Files,
-  pieces: readonly Piece[],
-  top: string,
-): Promise<{ readonly pieces: readonly Piece[]; readonly skipped: readonly Skipped[] }> {
-  const of = (kind: ShownFile['kind']): readonly Piece[] => pieces.filter(({ entry }) => entry.kind === kind)
+/**
+ * Copies directories, files and links; at last sets the modes of directories, so that one without write permission is
+ * filled first. Gives the links that were left out.
+ */
+async function copyAll(files: Files, copies: readonly Copy[], top: string): Promise<readonly Skipped[]> {
+  const of = (kind: ShownFile['kind']): readonly Copy[] => copies.filter(({ entry }) => entry.kind === kind)
   for (const { to, exists } of of('dir')) if (!exists) await mkdir(to)
   for (const { entry, to } of of('file')) {
-    // Taken away and made anew: what is there may be a link, and writing would follow it.
+    // Removed first: what is there may be a link, and writing would follow it.
     await rm(to, { force: true })
     await pipeline(files.readStream(entry.path), createWriteStream(to, { flags: 'wx' }))
     await chmod(to, entry.mode & 0o777)
@@ -165,14 +165,14 @@ async function copied(
     const target = await files.realpath(entry.path).catch(absent)
     const inside = target === undefined ? '..' : posix.relative(top, target)
     if (inside === '..' || inside.startsWith('../'))
-      skipped.push({ path: entry.path, ...(entry.target !== undefined && { target: entry.target }) })
+      skipped.push({ path: entry.path, ...defined({ target: entry.target }) })
     else {
       await rm(to, { force: true })
       await symlink(relative(dirname(to), join(baseOf(to, entry, top), inside)) || '.', to)
     }
   }
   for (const { entry, to, exists } of [...of('dir')].reverse()) if (!exists) await chmod(to, entry.mode & 0o777)
-  return { pieces, skipped }
+  return skipped
 }
 
 /** The folder that `top` becomes. */
@@ -193,7 +193,7 @@ function absent(thrown: unknown): undefined {
   throw thrown
 }
 
-/** What the real file system refuses is for whoever chose the folder. */
+/** An error of the real file system becomes one of the caller, who chose the folder. */
 async function onDisk<Value>(dir: string, work: () => Promise<Value>): Promise<Value> {
   const { SkeinError } = await import('../../../index.js')
   try {

@@ -1,5 +1,5 @@
 /**
- * `skein files push`: a real file becomes one of a thread, with its mode. Without a host it is kept, and is there
+ * `skein files push`: copies a real file into a thread, with its mode. Without a host the file is kept, and is written
  * when one comes.
  */
 import { createReadStream } from 'node:fs'
@@ -16,13 +16,13 @@ import type { CliProcess } from '../../process.js'
 import { withClient } from '../../store.js'
 import { inFiles, filePath } from './entry.js'
 
-interface Asked {
+interface PushRequest {
   readonly id: string
   readonly file: string
   readonly path?: string
 }
 
-export function register(command: Command, perform: RunCommand): void {
+export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<file>', 'the file; - reads stdin')
@@ -31,8 +31,8 @@ export function register(command: Command, perform: RunCommand): void {
       'where to: a directory that is there or ends with a slash, or the name of the file (default: its own name in /)',
     )
     .action((id: string, file: string, path: string | undefined) =>
-      perform(command, (around) =>
-        withClient(around.store, (client) => push(around, client, { id, file, ...defined({ path }) })),
+      runCommand(command, (context) =>
+        withClient(context.store, (client) => push(context, client, { id, file, ...defined({ path }) })),
       ),
     )
 }
@@ -40,11 +40,11 @@ export function register(command: Command, perform: RunCommand): void {
 async function push(
   { out, shell }: CommandContext,
   client: SkeinClient,
-  { id, file, path: given }: Asked,
+  { id, file, path: target }: PushRequest,
 ): Promise<ExitCode> {
   const { files } = await client.threads.get(id)
-  const { mode, content } = await opened(file, shell)
-  const path = await inFiles(id, () => placeOf(files, file, given))
+  const { mode, content } = await openSource(file, shell)
+  const path = await inFiles(id, () => targetPath(files, file, target))
   const state = await inFiles(id, () =>
     markUnanswered(files.writeStream(path, content(), mode === undefined ? {} : { mode })),
   )
@@ -55,12 +55,12 @@ async function push(
   return exitCode.ok
 }
 
-interface Opened {
+interface Source {
   readonly mode?: number
   content(): AsyncIterable<Uint8Array>
 }
 
-async function opened(file: string, { stdin }: CliProcess): Promise<Opened> {
+async function openSource(file: string, { stdin }: CliProcess): Promise<Source> {
   if (file === '-') return { content: () => stdin }
   const { SkeinError } = await import('../../../index.js')
   const found = await stat(file).catch((thrown: Error) => {
@@ -70,12 +70,12 @@ async function opened(file: string, { stdin }: CliProcess): Promise<Opened> {
   return { mode: found.mode & 0o777, content: () => createReadStream(file) }
 }
 
-async function placeOf(files: Files, file: string, given: string | undefined): Promise<string> {
-  const own = file === '-' ? undefined : basename(file)
-  const path = await filePath(given ?? '/')
-  const into = given === undefined || given.endsWith('/') || (await isDir(files, path))
-  if (!into) return path
-  if (own !== undefined) return posix.join(path, own)
+/** The path of the file in the thread: a target that is a directory gets the name of the file. */
+async function targetPath(files: Files, file: string, target: string | undefined): Promise<string> {
+  const path = await filePath(target ?? '/')
+  const isFolder = target === undefined || target.endsWith('/') || (await isDir(files, path))
+  if (!isFolder) return path
+  if (file !== '-') return posix.join(path, basename(file))
   const { SkeinError } = await import('../../../index.js')
   throw new SkeinError('BAD_OPTION', 'what stdin gives needs a name: give the path of the file as the last argument')
 }

@@ -74,6 +74,17 @@ onEveryStore('a message of a caller', (world) => {
     expect(await thread.files.readdir('/')).toEqual([])
   })
 
+  it('F5, R1: a message without words and files is refused; files alone are a message', async () => {
+    const { app } = tinyApp({ script: ['one'] })
+    const thread = await (await world.open(app)).threads.create({ agent: 'helper' })
+    for (const empty of ['', ' \n', { text: '' }, { text: '', attachments: [] }])
+      expect(() => thread.send(empty)).toThrow(
+        expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining('the message is empty') }),
+      )
+    expect(await thread.messages()).toEqual([])
+    expect(await thread.send('', { attachments: [{ name: 'a.txt', content: 'a' }] }).text()).toBe('one')
+  })
+
   it.each([
     [{ attachements: [] }, /attachements/],
     [{ delivery: 'later' }, /delivery/],

@@ -1,9 +1,11 @@
 /** Live views of a thread and of a run: what they tell is what the thread has, early, late and for the whole tree. */
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { deferred, until } from '../../../helpers/deferred.js'
 import { family, write } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
+import { defineTool } from '../../../../src/index.js'
 import type { ThreadChange } from '../../../../src/runtime/watch/view.js'
 
 async function collect(
@@ -65,6 +67,25 @@ onEveryStore('a view of a thread', (world) => {
     const told = (await collect(run.view(), () => false)).flatMap((change) => change.calls)
     expect(told[0]).toMatchObject({ tool: 'pay', waitsFor: 'approval' })
     expect(told.filter(({ outcome }) => outcome)).toEqual(await run.toolCalls())
+  })
+
+  it('R1: from a cursor, or from the start, it tells what was before as it happened, and ends where it is told to', async () => {
+    const { app } = tinyApp({ script: [calls('look'), 'first', 'second'], tools: [looseTool('look', () => 'seen')] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    await thread.send('one').result()
+    await thread.send('two').result()
+    const all = await collect(thread.view({ from: 'start', until: 'now' }), () => false)
+    expect(all[0]?.event).toMatchObject({ type: 'thread.created', seq: 1 })
+    expect(all.flatMap(({ messages }) => messages.map(({ text }) => text))).toEqual(
+      (await thread.messages()).map(({ text }) => text),
+    )
+    const first = all.findIndex(({ result }) => result?.text === 'first')
+    const cursor = all[first]?.event && 'cursor' in all[first].event ? all[first].event.cursor : ''
+    const rest = await collect(thread.view({ from: cursor, until: 'now' }), () => false)
+    expect(rest.map(({ event }) => event)).toEqual(all.slice(first + 1).map(({ event }) => event))
+    expect(rest.at(-1)?.result).toEqual(all.at(-1)?.result)
+    await expect(collect(thread.view({ from: 'nonsense' }), () => false)).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 
   it('R1: ends when its signal says so, and with the skein', async () => {
@@ -135,6 +156,29 @@ onEveryStore('a view of a tree', (world) => {
       ['done', 'one'],
       ['done', 'two'],
     ])
+  })
+
+  it('R1: a run that is watched from its beginning misses no word of a tool that speaks at once', async () => {
+    const { app } = tinyApp({
+      script: ({ step }) => (step === 0 ? calls('talk') : 'done'),
+      tools: [
+        defineTool({
+          name: 'talk',
+          description: 'Talks',
+          args: z.object({}),
+          execute: (state) => {
+            state.log('at once')
+            return 'said'
+          },
+        }),
+      ],
+    })
+    const skein = await world.open(app)
+    for (let index = 0; index < 5; index++) {
+      const thread = await skein.threads.create({ agent: 'helper' })
+      const changes = await collect(thread.send('go').view({ tree: true }), () => false)
+      expect(changes.flatMap(({ event }) => (event?.type === 'tool.log' ? [event.text] : []))).toEqual(['at once'])
+    }
   })
 
   it('R1: whoever looks later sees the same tree', async () => {

@@ -1,7 +1,7 @@
 /** Where a command works, by options and environment; and what is shown of it. */
 import { expect, it } from 'vitest'
 import { rowsOf } from '../../../src/cli/commands/hosts.js'
-import { locateStore } from '../../../src/cli/place.js'
+import { locateStore } from '../../../src/cli/store.js'
 import { commandLine } from '../../../src/cli/store.js'
 
 const url = 'nats://127.0.0.1:4222'

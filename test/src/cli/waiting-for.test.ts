@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { nextSteps } from '../../../src/cli/turn/waiting-for.js'
 import type { WaitingItem } from '../../../src/cli/turn/waiting-for.js'
-import { localStore } from '../../../src/cli/place.js'
+import { localStore } from '../../../src/cli/store.js'
 
 const store = localStore('.skein')
 const item = (index: number, more: Partial<WaitingItem>): WaitingItem => ({
