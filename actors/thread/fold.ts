@@ -28,7 +28,7 @@ import {
 } from './calls/calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
-import { crossesEnd, endThread } from './decide/lifecycle.js'
+import { noteGate, endThread } from './decide/lifecycle.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './position.js'
 import type { Move } from './position.js'
@@ -135,7 +135,7 @@ function absorbOfLife(
   state: ThreadState,
   record: Extract<ThreadRecord, { readonly type: `thread.${'paused' | 'resumed' | 'ended' | 'terminated'}` }>,
 ): boolean {
-  if (record.type === 'thread.paused' || record.type === 'thread.resumed') crossesEnd(state, record)
+  if (record.type === 'thread.paused' || record.type === 'thread.resumed') noteGate(state, record)
   else endThread(state, record.type === 'thread.terminated' ? record : undefined)
   return true
 }

@@ -14,33 +14,38 @@ import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { BudgetGranted, Fact } from '../../../src/core/records/record.js'
+import { refuse } from '../decide/decision.js'
+import type { Decision } from '../decide/decision.js'
 import { isGranted, reserve, exhaustedKinds } from './budget.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
-
-type Granted = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
 
 const names = { tokens: 'tokens', nanoUsd: 'costUsd', toolCalls: 'toolCalls', steps: 'steps' } as const
 
 const listed = (all: readonly (keyof typeof names)[]): string => all.map((kind) => names[kind]).join(', ')
 
 /** `again` goes on with the turn that ended. */
-export function raiseBudget(state: ThreadState, command: Extract<Command, { kind: 'grant' }>, again: Fact): Granted {
+export function raiseBudget(state: ThreadState, command: Extract<Command, { kind: 'grant' }>, again: Fact): Decision {
   const { id, budget: purse } = state
   const { amounts, child, from, resume, by } = command
   const inherited = from !== undefined
-  if (hasEnded(state)) return refuse(`thread ${id} is ${statusOf(state)} and spends nothing any more`)
+  if (hasEnded(state))
+    return refuse('COMMAND_REFUSED', `thread ${id} is ${statusOf(state)} and spends nothing any more`)
   if (child !== undefined) return toChild(state, { ...command, child })
   if (state.parent !== undefined && !inherited) {
     return refuse(
+      'COMMAND_REFUSED',
       `thread ${id} is a child: what it gets is reserved from its parent ${state.parent}, so the grant is sent there`,
     )
   }
-  if (!purse) return refuse(`thread ${id} has no budget: nothing limits it`)
+  if (!purse) return refuse('COMMAND_REFUSED', `thread ${id} has no budget: nothing limits it`)
   const strange = budgetKinds.filter((kind) => amounts[kind] !== undefined && purse.left[kind] === undefined)
   if (strange.length > 0 && !inherited) {
     const known = budgetKinds.filter((kind) => purse.left[kind] !== undefined)
-    return refuse(`the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`)
+    return refuse(
+      'COMMAND_REFUSED',
+      `the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`,
+    )
   }
   const given: Fact = {
     type: 'budget.granted',
@@ -53,9 +58,9 @@ export function raiseBudget(state: ThreadState, command: Extract<Command, { kind
 
 type OfChild = Extract<Command, { kind: 'grant' }> & { readonly child: string }
 
-function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): Granted {
+function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): Decision {
   const known = [...state.children.values()].find(({ id }) => id === child)
-  if (!known || known.ended) return refuse(`thread ${state.id} has no child ${child} that lives`)
+  if (!known || known.ended) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${child} that lives`)
   const short = budgetKinds.filter((kind) => (amounts[kind] ?? 0) > (state.budget?.left[kind] ?? Infinity))
   if (short.length > 0) {
     const why =
@@ -64,10 +69,6 @@ function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): G
     return { refused: failure('BUDGET_SPENT', `nothing was granted: ${why}`) }
   }
   return { facts: [{ type: 'budget.granted', amounts, child, ...defined({ resume, grantedBy: by }) }] }
-}
-
-function refuse(message: string): Granted {
-  return { refused: failure('COMMAND_REFUSED', message) }
 }
 
 export function applyGrant(state: ThreadState, { amounts, child }: BudgetGranted): boolean {

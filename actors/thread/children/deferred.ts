@@ -19,7 +19,7 @@ import type {
   VariablesProvided,
 } from '../../../src/core/records/record.js'
 import { frameChildText } from './frame.js'
-import type { Decision } from '../decide/commands.js'
+import type { Decision } from '../decide/decision.js'
 import { declineTexts, valuesDeclined } from '../turn/denied.js'
 import { startChild, startOf, termsFor } from './start.js'
 import type { DeferredChild, ThreadState } from '../state.js'
@@ -98,7 +98,7 @@ function provided({ requests }: ThreadState, { request, keys, set }: VariablesPr
 }
 
 /** The next child that has its values and a place. */
-export function dueOfRequests(state: ThreadState): Fact | undefined {
+export function dueDeferred(state: ThreadState): Fact | undefined {
   if (state.position.gate !== 'open') return undefined // LF1
   for (const { request, child, ready, files } of Object.values(state.requests)) {
     if (!ready) continue

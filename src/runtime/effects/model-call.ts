@@ -5,8 +5,7 @@
  * - An effect never throws: whatever happens becomes a landing.
  * - Nothing that a model says is recorded or told with a secret in it (VZ2).
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
-import { stepsOf } from '../../../actors/thread/turn/session.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import { createCancel } from '../../core/async/cancel.js'
@@ -95,11 +94,10 @@ export class ModelCall implements RunningEffect {
     if (reachesBack(state, brief.prompt)) await this.#wanting.hydrated()
     const known = means.model(brief)
     const model = known instanceof Promise ? await known : known
-    const stepsBefore = state.turn ? stepsOf(state.turn) : 0
     const given = await model.call(toRequest(brief, state, { envs: means.envs, read: this.#read }), voice)
     const reply = this.#redactor ? maskReply(this.#redactor, checkReply(brief.model.name, given)) : given
     voice.end()
-    return toLanding(means, brief, { step: this.#step, reply, stepsBefore, state })
+    return toLanding(means, brief, { step: this.#step, reply, state })
   }
 
   /** What is gone, or cannot be read now, is told to the model as what it is not shown. */

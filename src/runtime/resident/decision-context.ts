@@ -1,10 +1,14 @@
-/** What a host knows at the moment of a decision about one of its threads. */
-import type { DecisionContext } from '../../../actors/thread/decide/commands.js'
-import { hasSpoken } from '../../../actors/thread/turn/session.js'
+/**
+ * What a host knows at the moment of a decision about one of its threads, as data: definitions are asked here, before
+ * the thread decides.
+ */
+import type { DecisionContext } from '../../../actors/thread/decide/decision.js'
+import { needsImmediateCalls } from '../../../actors/thread/decide/due.js'
+import type { DueContext } from '../../../actors/thread/decide/due.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import type { Services } from '../effects/model-call.js'
-import { immediateOf } from '../resolve/immediate-children.js'
+import { immediateCallsOf } from '../resolve/immediate-children.js'
 import { rulesOf } from '../resolve/model-request.js'
 
 export interface DecisionOptions {
@@ -14,19 +18,27 @@ export interface DecisionOptions {
   readonly turnLimits?: NonNullable<DecisionContext['limits']>
 }
 
+/** For a command or a landing. */
 export function decisionContext(
-  { means, maxParallelTools, maxWallClockMs, turnLimits }: DecisionOptions,
+  { means, maxWallClockMs, turnLimits }: DecisionOptions,
   state: ThreadState,
-  mayBegin: boolean,
 ): DecisionContext {
-  const needs = means.envs.needs(state)
-  const immediate = state.turn && !hasSpoken(state) ? immediateOf(means, state) : undefined
   return {
     now: means.clock.now(),
-    mayBegin,
-    maxBegun: maxParallelTools,
+    quota: means.quota,
     ...defined({ maxWallClockMs, limits: turnLimits }),
     ...rulesOf(means.app, state),
-    ...defined({ needs, immediate }),
   }
+}
+
+/** For what the state itself calls for. Immediate children are resolved only where they are next: values are sealed. */
+export function dueContext(options: DecisionOptions, state: ThreadState, mayBegin: boolean): DueContext {
+  const { means, maxParallelTools } = options
+  const context: DueContext = {
+    ...decisionContext(options, state),
+    mayBegin,
+    maxBegun: maxParallelTools,
+    ...defined({ variables: means.envs.needs(state) }),
+  }
+  return needsImmediateCalls(state, context) ? { ...context, immediateCalls: immediateCallsOf(means, state) } : context
 }

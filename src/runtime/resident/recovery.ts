@@ -9,7 +9,7 @@
  * - A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told.
  * - A side effect that may not be done twice is not counted: it is not run again anyway (EX3).
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { mayStart } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'

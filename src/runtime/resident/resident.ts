@@ -13,8 +13,11 @@
  * TH6 A thread whose agent is not defined here does nothing and wants nothing; it can be terminated and deleted, like
  *     any.
  */
-import { due, land, obey } from '../../../actors/thread/decide/commands.js'
-import type { Decision, Landing, DecisionContext } from '../../../actors/thread/decide/commands.js'
+import { obey } from '../../../actors/thread/decide/commands.js'
+import type { Decision, DecisionContext } from '../../../actors/thread/decide/decision.js'
+import { due } from '../../../actors/thread/decide/due.js'
+import { land } from '../../../actors/thread/decide/landings.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { fold } from '../../../actors/thread/fold.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import { moveActor } from '../../../actors/thread/position.js'
@@ -44,7 +47,7 @@ import type { MailFinishedSignal, TreeSignal } from '../watch/topics.js'
 import { Reconciler } from './reconcile.js'
 import { Recovery } from './recovery.js'
 import type { RunningEffect, EffectRunner, EffectTicket } from './reconcile.js'
-import { decisionContext } from './decision-context.js'
+import { decisionContext, dueContext } from './decision-context.js'
 import { awaitSchedule } from '../effects/timers.js'
 import { refusalsOf, sendsOf } from './outgoing-mail.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
@@ -200,7 +203,7 @@ export class Resident implements MailHandler, EffectRunner {
   }
 
   #moment(): DecisionContext {
-    return decisionContext(this.#options, this.state, this.open)
+    return decisionContext(this.#options, this.state)
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -213,7 +216,7 @@ export class Resident implements MailHandler, EffectRunner {
 
   #recordDue(): void {
     while (!this.parked) {
-      const fact = due(this.state, this.#moment())
+      const fact = due(this.state, dueContext(this.#options, this.state, this.open))
       if (!fact) return
       this.#record(fact)
     }

@@ -1,7 +1,7 @@
 /**
  * Outcomes of effects on the world that no commit holds yet: the world knows them, so they must not be forgotten (OR1).
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { createCancel } from '../../core/async/cancel.js'
 import { idempotencyKeyOf } from '../resolve/tool-calls.js'

@@ -1,5 +1,5 @@
 /** An effect in flight, as its thread wants it: what comes of it counts while it is the one in flight (RC1). */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner } from '../effects/model-call.js'

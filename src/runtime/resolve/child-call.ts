@@ -4,10 +4,11 @@
  * - A child's id is made of its parent and the call that asks for it: asking twice is asking once.
  * - Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
  */
+import { tooDeep } from '../../../actors/thread/children/admission.js'
+import type { LiveChild } from '../../../actors/thread/children/admission.js'
 import { countOf } from '../../../actors/thread/turn/turn.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { callKey } from '../../core/effect.js'
-import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { ChildCall } from '../../core/records/record.js'
 import { keyOf } from './tool-calls.js'
@@ -19,11 +20,6 @@ export interface ChildLimits {
   readonly maxDepth: number
 }
 
-/** A child that lives, or waits for values before it does. */
-export interface LiveChildren extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
-  readonly waits?: true
-}
-
 /** What calls of one reply share: references are counted on from the state. */
 export interface ReplyContext {
   readonly state: ThreadState
@@ -33,7 +29,7 @@ export interface ReplyContext {
   /** Of each agent, asked for in this reply. */
   readonly asked: Map<string, number>
   /** Those of them that have a call of their own. */
-  readonly born: Map<string, LiveChildren[]>
+  readonly born: Map<string, LiveChild[]>
 }
 
 export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & {
@@ -47,11 +43,8 @@ export function newChild(
   index: number,
   agent: string,
 ): NewChild | Failure {
-  if (state.path.length >= limits.maxDepth)
-    return failure(
-      'TOOL_NOT_ALLOWED',
-      `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`,
-    )
+  const refused = tooDeep(state, limits.maxDepth)
+  if (refused) return refused
   const before = asked.get(agent) ?? 0
   asked.set(agent, before + 1)
   const scoped = envs.withheld(state, agent)

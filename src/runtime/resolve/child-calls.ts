@@ -3,6 +3,7 @@
  * about a child is decided here, once.
  */
 import { z } from 'zod'
+import { admitInstance } from '../../../actors/thread/children/admission.js'
 import { attachmentsFor } from '../../../actors/thread/children/start.js'
 import type { App } from '../../agent/app.js'
 import type { AgentDefinition, SubagentTool } from '../../agent/define.js'
@@ -17,7 +18,7 @@ import type { Schema } from '../../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 import { newChild } from './child-call.js'
-import type { ChildLimits, ReplyContext, LiveChildren } from './child-call.js'
+import type { ChildLimits, ReplyContext } from './child-call.js'
 import { attachments, messageArgs, childMessage } from './child-message.js'
 import type { MessageMapping, ChildMessage } from './child-message.js'
 import { toolSpec as spec } from './tool-spec.js'
@@ -203,7 +204,15 @@ interface Creation extends Pick<ChildMessage, 'text' | 'attachments' | 'name'> {
 function create(family: ReplyContext, creation: Creation): RecordedCall {
   const { limits, born } = family
   const { index, tool, args, relation, text, name, attachments: given, own, apart } = creation
-  const full = atCap(family, relation)
+  const { maxInstances } = relation.resumable || {}
+  const full =
+    maxInstances === undefined
+      ? undefined
+      : admitInstance(
+          family.state,
+          { agent: relation.name, maxInstances, blocking: relation.blocking ?? true },
+          born.get(relation.name),
+        )
   const said = { text, ...defined({ attachments: given }), ...how(relation, limits) }
   // S3: where there is one, and it is waited for, it goes on with that one.
   if (full && 'only' in full) return { tool, args, child: { ...full.only, ...said } }
@@ -272,42 +281,6 @@ function deferred(
     refused: failure('subagent_env_required', message, { data }),
     deferred: { ...lacks, request, child: { ...child, blocking: false } },
   }
-}
-
-function atCap(
-  { state, born }: ReplyContext,
-  { name, resumable, blocking = true }: SubagentTool,
-): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
-  const { maxInstances } = resumable || {}
-  if (maxInstances === undefined) return undefined
-  const live = [...state.children].flatMap(([reference, { id, agent, ended: over }]): LiveChildren[] =>
-    agent === name && !over ? [{ thread: id, agent, reference }] : [],
-  )
-  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): LiveChildren[] =>
-    agent === name ? [{ thread, agent, reference, waits: true }] : [],
-  )
-  const all = [...live, ...asked, ...(born.get(name) ?? [])]
-  const [only] = all
-  if (all.length < maxInstances) return undefined
-  if (maxInstances === 1 && blocking && only && !only.waits)
-    return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
-  return {
-    refused: failure(
-      'TOOL_NOT_ALLOWED',
-      `there may be ${maxInstances} of ${name} at once, and there are: ` +
-        `${all.map(({ reference }) => reference).join(', ')}; ${adviceOn(all)}`,
-    ),
-  }
-}
-
-/** One that waits for values cannot be spoken to. */
-function adviceOn(all: readonly LiveChildren[]): string {
-  const waiting = all.flatMap(({ waits, reference }) => (waits ? [reference] : []))
-  const said =
-    `people were asked for the values of ${waiting.join(', ')}, which begins by itself when they have ` +
-    `answered: do not ask for it again`
-  if (waiting.length === 0) return 'speak to one of them with subagent_message'
-  return waiting.length === all.length ? said : `${said}; speak to one of the others with subagent_message`
 }
 
 interface MessageAsked extends z.infer<typeof sendArgs> {

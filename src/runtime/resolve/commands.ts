@@ -2,7 +2,7 @@
  * From a command to an order: what it says about a tool is checked against the tool's definition, so that the thread
  * decides about nothing but facts. A mistake is an answer to whoever sent it, and changes nothing.
  */
-import type { ResolvedCommand } from '../../../actors/thread/decide/commands.js'
+import type { ResolvedCommand } from '../../../actors/thread/decide/decision.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { toAmounts } from '../../core/budget.js'
 import type { Command } from '../../core/records/command.js'
@@ -12,13 +12,11 @@ import type { Failure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { parseCallId } from '../../core/records/message.js'
 import type { RecordedCall } from '../../core/records/record.js'
-import { applyChanges, overQuota, treeUsage } from '../../core/tree.js'
 import type { ToolDefinition } from '../../agent/define.js'
 import { isTooShort, tooShort } from '../../agent/variables.js'
 import { answerCheck } from '../../tools/own/runtime.js'
 import type { CheckedAnswer } from '../../tools/own/runtime.js'
 import { toOutcome } from '../../tools/outcome.js'
-import { tooMuchFor, withinQuota } from './bringing.js'
 import { idempotencyKeyOf, recordCall, recordEdited } from './tool-calls.js'
 import type { Services } from '../effects/model-call.js'
 import { checkContexts } from './contexts.js'
@@ -83,7 +81,7 @@ function orderOf(
   return placed(means, state, command)
 }
 
-/** What it says of files, calls and times, checked. */
+/** What it says of calls and times, checked. */
 function placed(
   means: Services,
   state: ThreadState,
@@ -91,14 +89,8 @@ function placed(
 ): CommandResolution | Promise<CommandResolution> {
   if (command.kind === 'change' || command.kind === 'create') {
     const checked = checkSchedules(means, command)
-    return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
+    return 'refused' in checked ? checked : { order: budgeted(means, checked) }
   }
-  if (command.kind === 'message' && !command.replyTo) {
-    const tooMuch = tooMuchFor(means, state, command)
-    return tooMuch ? { refused: tooMuch } : { order: command }
-  }
-  if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell')
-    return { order: withinQuota(means, state, command) }
   if (command.kind === 'receipt') return receipt(state, command)
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
@@ -125,30 +117,6 @@ function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>
   if (command.kind !== 'create' || command.parent !== undefined || command.budget) return command
   const budget = app.agents.get(command.agent)?.budget
   return budget ? { ...command, budget: toAmounts(budget) } : command
-}
-
-/** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */
-function fitting(
-  { quota }: Services,
-  { files }: ThreadState,
-  command: Extract<Command, { kind: 'change' | 'create' }>,
-): CommandResolution {
-  const changes = command.changes?.files ?? []
-  const held = treeUsage(files)
-  // Most changes fit even if every name in them were new: the tree they give is not made to see it.
-  const most = { ...held }
-  for (const change of changes) {
-    most.bytes += change.op === 'file' ? change.size : 0
-    most.names += change.path.split('/').length
-  }
-  const exceeded = overQuota(quota, held, most) && overQuota(quota, held, treeUsage(applyChanges(files, changes, 0)))
-  if (exceeded === undefined) return { order: command }
-  return {
-    refused: failure(
-      'FILES_QUOTA',
-      `nothing was changed: the thread's files would hold ${exceeded}; remove some first`,
-    ),
-  }
 }
 
 /** Whoever sealed the values need not know what is declared, nor which key this host has. */

@@ -22,38 +22,36 @@ interface Instance {
   readonly apart?: readonly string[]
 }
 
-/** Undefined where the agent has none. */
-export function immediateOf(
+/** The calls that begin them, for the voice that is to speak next; empty where its prompt has none. */
+export function immediateCallsOf(
   { app, envs, childLimits }: Pick<Services, 'app' | 'envs' | 'childLimits'>,
   state: ThreadState,
-): (() => readonly RecordedCall[]) | undefined {
+): readonly RecordedCall[] {
   const agent = app.agents.get(state.agent)
   const side = agent && sideOf(agent, state.turn?.session?.side ?? 'a')
   const prompt = side && app.prompts.get(side.prompt)
   const relations = prompt ? callablesOf(app, prompt).subagents.filter(({ immediate }) => immediate) : []
-  if (relations.length === 0) return undefined
-  return () => {
-    const family: ReplyContext = {
-      state,
-      step: state.step + 1,
-      limits: childLimits,
-      envs,
-      asked: new Map(),
-      born: new Map(),
-    }
-    const disabled = new Set(envs.disabled(state))
-    const calls: RecordedCall[] = []
-    for (const relation of childToolsOf(
-      app,
-      relations.filter(({ name }) => !disabled.has(name)),
-      agent,
-    ).byName.values()) {
-      for (const { name, text, own, apart } of instances({ envs, state }, relation)) {
-        calls.push(recordImmediate(family, relation, { index: calls.length, text, ...defined({ name, own, apart }) }))
-      }
-    }
-    return calls
+  if (relations.length === 0) return []
+  const family: ReplyContext = {
+    state,
+    step: state.step + 1,
+    limits: childLimits,
+    envs,
+    asked: new Map(),
+    born: new Map(),
   }
+  const disabled = new Set(envs.disabled(state))
+  const calls: RecordedCall[] = []
+  for (const relation of childToolsOf(
+    app,
+    relations.filter(({ name }) => !disabled.has(name)),
+    agent,
+  ).byName.values()) {
+    for (const { name, text, own, apart } of instances({ envs, state }, relation)) {
+      calls.push(recordImmediate(family, relation, { index: calls.length, text, ...defined({ name, own, apart }) }))
+    }
+  }
+  return calls
 }
 
 function instances(

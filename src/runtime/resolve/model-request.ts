@@ -6,7 +6,8 @@
  * - What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
 import { z } from 'zod'
-import type { Landing, DecisionContext } from '../../../actors/thread/decide/commands.js'
+import type { DueContext } from '../../../actors/thread/decide/due.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { answerFiles } from '../../../actors/thread/children/reports.js'
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -32,7 +33,7 @@ import { recordCall } from './tool-calls.js'
 import type { CallerContext, CallDefinitions } from './tool-calls.js'
 import type { Environments } from '../secrets/environment.js'
 import type { ChildLimits, ReplyContext } from './child-call.js'
-import { cutCall, isForced, meaningOf } from './reply-meaning.js'
+import { cutCall, isForced, replyRules } from './reply-meaning.js'
 import { handoffsOf, recordHandoff } from './handoffs.js'
 import type { HandoffReply, Handoffs } from './handoffs.js'
 import { promptToolsOf, recordPromptCall } from './prompt-calls.js'
@@ -205,15 +206,13 @@ function isOffered({ tools }: AgentSetup, choice: Choice): boolean {
 export interface ModelAnswer {
   readonly step: number
   readonly reply: ModelReply
-  /** Model replies of the turn before this one. */
-  readonly stepsBefore: number
   readonly state: ThreadState
 }
 
 export function toLanding(
   means: CallDefinitions & { readonly childLimits: ChildLimits },
   brief: AgentSetup,
-  { step, reply, stepsBefore, state }: ModelAnswer,
+  { step, reply, state }: ModelAnswer,
 ): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
   const asker: CallerContext = {
@@ -253,15 +252,10 @@ export function toLanding(
     const side = state.turn?.session?.side
     // The next step would be of the agent that takes over.
     const mostSteps = maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to), side)
-    const meaning = meaningOf(brief, {
-      reply,
-      calls: recorded,
-      asked: state.turn?.asked ?? 0,
-      last: stepsBefore + 1 >= mostSteps,
-    })
     return {
       kind: 'reply',
-      reply: { ...recordReply(means.app, brief, { step, reply, calls: recorded, ...defined({ side }) }), ...meaning },
+      reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...defined({ side }) }),
+      rules: replyRules(brief, mostSteps),
     }
   }
   return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
@@ -295,7 +289,7 @@ function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 'a'): n
 export function rulesOf(
   { agents }: App,
   { agent: name, queuedCalls, turn }: ThreadState,
-): Pick<DecisionContext, 'maxSteps' | 'session'> {
+): Pick<DueContext, 'maxSteps' | 'session'> {
   const agent = agents.get(name)
   return {
     ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),

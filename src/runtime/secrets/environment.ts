@@ -5,8 +5,8 @@
  * - Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions
  *   and the skein's options give.
  */
-import { envOfStep } from '../../../actors/thread/variables.js'
-import type { Needs } from '../../../actors/thread/variables.js'
+import { envOfStep, unsetVariables } from '../../../actors/thread/variables.js'
+import type { NeededVariables } from '../../../actors/thread/variables.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import type { Variable } from '../../agent/define.js'
@@ -40,6 +40,7 @@ export interface EnvironmentServices {
 }
 
 const nothing: CallEnv = { env: {}, secrets: [] }
+const noNames: ReadonlySet<string> = new Set()
 
 export class Environments {
   readonly declarations: Declarations
@@ -132,7 +133,8 @@ export class Environments {
   /** What a child of an agent must be given; of that, what neither its definitions nor the skein's options have. */
   givenTo(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
     const required = remembered(this.#needs, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
-    return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }
+    const given = this.#given({ agent }, required)
+    return { required, missing: required.filter((name) => !given.has(name)) }
   }
 
   /** Names that a child of an agent does not get of this thread (EN2). */
@@ -150,16 +152,21 @@ export class Environments {
   }
 
   /**
-   * What must have a value before the model of an agent is asked, and who has some; undefined where the app needs
-   * nothing.
+   * What must have a value before the thread's model is asked or a call of its step begins, and what of that
+   * definitions give; undefined where the app needs nothing.
    */
-  needs({ agent, child }: Pick<Owner, 'agent' | 'child'>): Needs | undefined {
+  needs(state: ThreadState): NeededVariables | undefined {
     if (!this.#needy) return undefined
+    const { agent } = state
     const ofTurn = remembered(this.#needs, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
-    return {
-      ofTurn,
-      gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined,
-    }
+    return { ofTurn, given: this.#given(state, unsetVariables(state, ofTurn)) }
+  }
+
+  /** Of these names, those that definitions or the skein's options give a value. */
+  #given({ agent, child }: Pick<Owner, 'agent' | 'child'>, names: readonly string[]): ReadonlySet<string> {
+    if (names.length === 0) return noNames
+    const levels = this.#levels({ id: '', path: [], agent, child, env: noEnv })
+    return new Set(names.filter((name) => resolveEnv(name, levels) !== undefined))
   }
 
   #levels({ env, agent: name, child }: Owner, fallback?: GivenEnv): EnvLevels {

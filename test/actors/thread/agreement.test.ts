@@ -12,7 +12,7 @@ import type { ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Message } from '../../../src/core/records/message.js'
 import type { ThreadRecord } from '../../../src/core/records/record.js'
 import { schedulesKey } from '../../../src/core/records/schedule.js'
-import { due } from '../../../actors/thread/decide/commands.js'
+import { due } from '../../../actors/thread/decide/due.js'
 import { happenings, live, momentOf } from '../../helpers/life.js'
 import { times } from '../../helpers/soak.js'
 

@@ -1,6 +1,6 @@
 /** Decisions: what a thread refuses, and that a refusal and a late outcome change nothing. */
 import { describe, expect, it } from 'vitest'
-import type { Decision } from '../../../actors/thread/decide/commands.js'
+import type { Decision } from '../../../actors/thread/decide/decision.js'
 import { failure } from '../../../src/core/failure.js'
 import { createdThread, freshThread } from '../../helpers/tale.js'
 import type { Tale } from '../../helpers/tale.js'

@@ -1,0 +1,74 @@
+/**
+ * What a model's reply means for its turn: whether the turn goes on, ends, or the model is asked again. Decided once,
+ * from the reply and the rules that definitions give, and recorded with the reply.
+ *
+ * - A reply that was cut, withheld or paused by the provider ends the turn with that reason, not as completed.
+ * - A turn that needs an output ends with one: a reply without it is asked for again, and then the turn has failed.
+ * - A forced call is forced until it was made.
+ */
+import { failure } from '../../../src/core/failure.js'
+import type { FinishReason, ModelReplied, RecordedCall, StopReason } from '../../../src/core/records/record.js'
+import { stepsOf } from '../turn/session.js'
+import type { Turn } from '../state.js'
+
+/** What the agent, its prompt and its side say about replies. */
+export interface ReplyRules {
+  /** Steps that a turn may have; a side's turn, where there are two. Default: any number. */
+  readonly maxSteps?: number
+  /** There is one request, whatever comes of it: the agent is a prompt that was called as a tool (S10). */
+  readonly once?: boolean
+  /** A text without calls does not end the turn. */
+  readonly continues?: boolean
+  /** The turn ends with a call of `response`, and with nothing else. */
+  readonly needsOutput?: boolean
+  /** The prompt forces a call: of this tool, or of any. */
+  readonly forces?: { readonly prompt: string; readonly tool?: string }
+}
+
+type Reply = Omit<ModelReplied, 'type'>
+
+type Meaning = Pick<ModelReplied, 'stop' | 'goesOn' | 'ends' | 'asks' | 'failure' | 'relaxes'>
+
+/** How often a model is asked again for the output that its turn must end with. */
+const maxRequests = 2
+
+const unfinished: Partial<Record<FinishReason, StopReason>> = {
+  length: 'reply_cut',
+  content_filter: 'reply_filtered',
+  paused: 'reply_paused',
+}
+
+export function meaningOf(turn: Turn, reply: Reply, rules: ReplyRules): Meaning {
+  const { calls, text, finish } = reply
+  if (calls.some((call) => call.tool === 'response' && call.answered !== undefined && !call.session))
+    return { stop: 'completed' }
+  const last = stepsOf(turn) + 1 >= (rules.maxSteps ?? Infinity)
+  const ends = calls.length > 0 ? undefined : unfinished[finish]
+  // The caller of a prompt reads what it gave and what it did not: no second request is made.
+  if (rules.once) return { stop: ends ?? (calls.length === 0 && text === '' ? 'empty_reply' : 'completed') }
+  if (calls.length > 0) return { ...(last && { stop: 'max_steps' }), ...relaxed(rules, calls) }
+  const goesOn = text !== '' && rules.continues === true
+  if (ends && (ends === 'reply_filtered' || !goesOn)) return { ends }
+  if (goesOn) return { goesOn: true, ...(last && { stop: 'max_steps' }) }
+  return rules.needsOutput ? withoutOutput(turn, text, last) : {}
+}
+
+const outputRequest =
+  'Your turn ends with a call of the tool `response`, and with nothing else: call it now, with your final answer ' +
+  'as its args.'
+
+function withoutOutput({ asked }: Turn, text: string, last: boolean): Meaning {
+  if (last) return { stop: 'max_steps' }
+  if (asked < maxRequests) return { asks: outputRequest }
+  const said = text === '' ? 'nothing' : JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
+  const missed = `the model did not call \`response\`, though it was asked ${maxRequests} times; it last said ${said}`
+  const why = `the prompt has an outputSchema, and ${missed}. Another model, or a prompt that says what to answer, may help`
+  return { stop: 'failed', failure: failure('OUTPUT_MISSING', why) }
+}
+
+/** A call that was refused was not made. */
+function relaxed({ forces }: ReplyRules, calls: readonly RecordedCall[]): Pick<Meaning, 'relaxes'> {
+  if (!forces) return {}
+  const made = calls.some(({ tool, refused }) => !refused && (forces.tool ?? tool) === tool)
+  return made ? { relaxes: forces.prompt } : {}
+}
