@@ -60,7 +60,8 @@ export function unreported(state: ThreadState, all: boolean): { readonly spent?:
     : { spent: { byModel: [...byModel], ...reportOf(state, all), ...(effects > 0 && { effects }) } }
 }
 
-export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
+/** What the report says is no longer unreported. */
+export function noteReport(state: ThreadState, { spent, over, to }: ReportSent): void {
   state.mailsToParent += to.length
   state.unreported = []
   state.effects = 0

@@ -11,18 +11,24 @@ import type {
   CallDecided,
   CallHeld,
   CallQueued,
+  CallReturned,
   CallSettled,
-  ChildReported,
   Landed,
 } from '../../../src/core/records/record.js'
 import { applySchedules, schedulesKey } from '../../../src/core/records/schedule.js'
 import { applyChanges } from '../../../src/core/tree.js'
-import { childReported } from '../children/children.js'
-import { deniedOutcome } from '../turn/denied.js'
 import { countOutcome } from '../decide/policy.js'
-import { takeResults } from '../turn/results.js'
-import { close, edit, hold, release, settle } from './slots.js'
+import { deniedOutcome, takeResults } from '../turn/results.js'
+import { close, edit, fill, hold, release, settle } from './slots.js'
 import type { ThreadState } from '../state.js'
+
+export function callReturned(state: ThreadState, record: CallReturned & { readonly at: number }): boolean {
+  if (!fill(state.slots, record.index, record)) return false
+  takeResults(state, record.at)
+  // Calls behind it may be startable now (TS2: what is wanted has changed).
+  if (state.slots.ordered) state.effectsEpoch++
+  return true
+}
 
 export function callHeld(
   { slots }: ThreadState,
@@ -109,12 +115,6 @@ export function callAnswered({ slots }: ThreadState, { index, output }: CallAnsw
   release(slots, slot)
   slot.answer = { output }
   return true
-}
-
-export function callReported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
-  const how = childReported(state, record)
-  if (how === 'answered') takeResults(state, record.at)
-  return how !== 'unknown'
 }
 
 export function callDecided(state: ThreadState, record: CallDecided): boolean {

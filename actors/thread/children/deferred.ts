@@ -20,7 +20,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import { frameChildText } from './frame.js'
 import type { Decision } from '../decide/decision.js'
-import { declineTexts, valuesDeclined } from '../turn/denied.js'
+import { declineTexts, valuesDeclined } from '../turn/results.js'
 import { startChild, startOf, termsFor } from './start.js'
 import type { DeferredChild, ThreadState } from '../state.js'
 
@@ -106,7 +106,7 @@ export function dueDeferred(state: ThreadState): Fact | undefined {
       keys: [...new Set([...(child.own?.keys ?? []), ...ready.keys])],
       set: { ...child.own?.set, ...ready.set },
     }
-    const terms = termsFor(state, child, { kept: files, verb: 'started' })
+    const terms = termsFor(state, child, { attachments: files, verb: 'started' })
     if (terms) return { type: 'child.booted', request, child: 'refused' in terms ? child : { ...child, own }, ...terms }
   }
   return undefined

@@ -1,11 +1,7 @@
-/**
- * The children of a thread as it knows them: those that were called, and behind them those in line (S12).
- *
- * - A place in line is counted from 1, in the order in which they will be called.
- */
+/** The children of a thread as it knows them: those that were called, and behind them those in line (S12). */
 import { defined } from '../../../src/core/defined.js'
 import type { Json } from '../../../src/core/json.js'
-import type { ThreadState } from '../state.js'
+import type { Child, ThreadState } from '../state.js'
 
 export interface ChildEntry {
   /** What the model calls it. */
@@ -17,7 +13,7 @@ export interface ChildEntry {
   readonly status: 'working' | 'waiting for a message' | 'done' | 'in line'
   /** What it says that it is doing. */
   readonly says?: string
-  /** Of one in line. */
+  /** Of one in line: from 1, in the order in which they will be called. */
   readonly place?: number
   /** It stays for further messages. */
   readonly lasting: boolean
@@ -28,15 +24,18 @@ export function childrenOf(state: ThreadState): readonly ChildEntry[] {
 }
 
 function called({ children }: ThreadState): readonly ChildEntry[] {
-  return [...children].map(
-    ([reference, { id, agent, name, lasting, busy, ended: over, statusText: says }]): ChildEntry => {
-      const status = over ? 'done' : busy > 0 ? 'working' : 'waiting for a message'
-      return { reference, agent, thread: id, status, lasting, ...defined({ name, says }) }
-    },
-  )
+  return [...children].map(([reference, child]): ChildEntry => {
+    const { id: thread, agent, name, lasting, statusText: says } = child
+    return { reference, agent, thread, status: statusOf(child), lasting, ...defined({ name, says }) }
+  })
 }
 
-/** RGY1. One that is spoken to again is in the list already. */
+function statusOf({ ended, busy }: Child): ChildEntry['status'] {
+  if (ended) return 'done'
+  return busy > 0 ? 'working' : 'waiting for a message'
+}
+
+/** Calls whose child was not called yet. A child that is spoken to again is in the list already. */
 function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
   if (!turn || slots.open === 0) return []
   const waiting = slots.items
@@ -49,7 +48,7 @@ function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
   )
 }
 
-/** `subagent_list`: those that stay. Calls behind it are not made yet. */
+/** The answer to `subagent_list`: children that stay. Calls behind it in the step are not made yet. */
 export function writeChildList(state: ThreadState): Json {
   return called(state).flatMap(({ thread: _, lasting, reference, agent, name = '', ...entry }) =>
     lasting ? [{ reference, agent, name, ...entry }] : [],

@@ -13,7 +13,7 @@ import { parseCallId } from '../../../src/core/records/message.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { nodeAt, stale } from '../../../src/core/tree.js'
 import type { Fact, HoldReason } from '../../../src/core/records/record.js'
-import { isRetried } from '../children/children.js'
+import { retryOf } from '../children/children.js'
 import { raiseBudget } from '../budget/grants.js'
 import { noFacts, refuse, turnEnded, turnStarted } from './decision.js'
 import type { Decision, DecisionContext, Refusal, ResolvedCommand } from './decision.js'
@@ -201,7 +201,7 @@ function hearReport(
   const reference = referenceOf(state, command)
   if (reference === undefined) return unknownChild(state, command)
   const report = { ...command, reference }
-  return { facts: [{ type: 'child.reported', ...report, ...isRetried(state, report, context.now) }] }
+  return { facts: [{ type: 'child.reported', ...report, ...retryOf(state, report, context.now) }] }
 }
 
 function hearWords(state: ThreadState, { kind: _, ...told }: CommandByKind['tell']): Decision {

@@ -11,7 +11,7 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { Fact, ThreadPaused, ThreadResumed, ThreadTerminated } from '../../../src/core/records/record.js'
-import { abandonCalls } from '../children/children.js'
+import { stopChildren } from '../children/children.js'
 import { dropSchedules } from '../calls/calls.js'
 import { mayResume, needsGrant } from '../budget/grants.js'
 import { noFacts, refuse } from './decision.js'
@@ -80,26 +80,28 @@ function changesNothing(state: ThreadState, inherited: true | undefined): Decisi
   return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} already; nothing was changed`)
 }
 
-export function noteGate(state: ThreadState, record: ThreadPaused | ThreadResumed): void {
+export function noteGate(state: ThreadState, record: ThreadPaused | ThreadResumed): true {
   delete state.pausedFor
   if (record.type === 'thread.paused' && record.reason !== undefined) state.pausedFor = record.reason
+  return true
 }
 
 /** Nothing that was scheduled, requested or waited for happens any more. */
 export function endThread(
   state: ThreadState,
   { reason, delete: deleting, inherited }: Omit<ThreadTerminated, 'type'> = {},
-): void {
+): true {
   if (reason !== undefined && !hasEnded(state)) state.endedFor = reason
   if (deleting) state.deleting = true
   delete state.pausedFor
-  abandonCalls(state)
+  stopChildren(state)
   dropSchedules(state)
   state.requests = {}
   // A parent that waits for nothing is told too, unless it ended this thread itself (F7), or the last answer said so.
   const { child, parent, pendingReplies, parentKnowsEnd } = state
   if (child && parent !== undefined && !inherited && !parentKnowsEnd && pendingReplies.length === 0 && !hasEnded(state))
     pendingReplies.push({ thread: parent, quiet: true, message: endNotice })
+  return true
 }
 
 /** Stands for the message in a pending reply that no message asked for. */

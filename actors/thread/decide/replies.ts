@@ -39,18 +39,36 @@ const unfinished: Partial<Record<FinishReason, StopReason>> = {
 }
 
 export function meaningOf(turn: Turn, reply: Reply, rules: ReplyRules): Meaning {
-  const { calls, text, finish } = reply
-  if (calls.some((call) => call.tool === 'response' && call.answered !== undefined && !call.session))
-    return { stop: 'completed' }
+  const { calls } = reply
+  if (calls.some(isOutput)) return { stop: 'completed' }
+  if (rules.once) return { stop: stopOfOnly(reply) }
   const last = stepsOf(turn) + 1 >= (rules.maxSteps ?? Infinity)
-  const ends = calls.length > 0 ? undefined : unfinished[finish]
-  // The caller of a prompt reads what it gave and what it did not: no second request is made.
-  if (rules.once) return { stop: ends ?? (calls.length === 0 && text === '' ? 'empty_reply' : 'completed') }
-  if (calls.length > 0) return { ...(last && { stop: 'max_steps' }), ...relaxed(rules, calls) }
-  const goesOn = text !== '' && rules.continues === true
+  if (calls.length === 0) return meaningOfText(turn, reply, { ...rules, last })
+  return { ...(last && { stop: 'max_steps' }), ...relaxed(rules, calls) }
+}
+
+/** The output of a side ends its turn and not the session. */
+function isOutput({ tool, answered, session }: RecordedCall): boolean {
+  return tool === 'response' && answered !== undefined && !session
+}
+
+/** The caller of a prompt reads what it gave and what it did not: there is no second request. */
+function stopOfOnly({ calls, text, finish }: Reply): StopReason {
+  if (calls.length > 0) return 'completed'
+  return unfinished[finish] ?? (text === '' ? 'empty_reply' : 'completed')
+}
+
+/** `last`: no further step is allowed. */
+function meaningOfText(
+  turn: Turn,
+  { text, finish }: Reply,
+  { continues, needsOutput, last }: ReplyRules & { readonly last: boolean },
+): Meaning {
+  const goesOn = text !== '' && continues === true
+  const ends = unfinished[finish]
   if (ends && (ends === 'reply_filtered' || !goesOn)) return { ends }
   if (goesOn) return { goesOn: true, ...(last && { stop: 'max_steps' }) }
-  return rules.needsOutput ? withoutOutput(turn, text, last) : {}
+  return needsOutput ? withoutOutput(turn, text, last) : {}
 }
 
 const outputRequest =

@@ -13,12 +13,11 @@ import type {
   TurnStarted,
 } from '../../../src/core/records/record.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
-import { abandonCall } from '../children/children.js'
-import { cutOutcome } from './denied.js'
+import { abandonCalls } from '../children/children.js'
 import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
-import { retryRequest, readQueued, stepMessage, takeResults } from './results.js'
+import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
 import { createSession, endSide, isFor, noteVoice } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
@@ -71,7 +70,8 @@ function beganBy({ queue, queuedCalls }: ThreadState, run: string): Began {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return own.from === undefined ? { by: 'message' } : { by: 'report', of: own.from }
   const call = queuedCalls.find((queued) => queued.run === run)
-  return { by: call ? (call.scheduled ? 'schedule' : 'call') : 'resume' }
+  if (!call) return { by: 'resume' }
+  return { by: call.scheduled ? 'schedule' : 'call' }
 }
 
 export function reply(state: ThreadState, record: ModelReplied & { readonly at: number }): boolean {
@@ -174,7 +174,7 @@ export function countOf(counts: Readonly<Record<string, number>>, name: string):
 
 export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
-  abandonCall(state, state.slots)
+  abandonCalls(state)
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
   if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3

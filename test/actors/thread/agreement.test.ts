@@ -6,7 +6,7 @@ import { outstanding } from '../../../actors/thread/outstanding.js'
 import { moveByTable } from '../../../actors/thread/position.js'
 import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
 import type { Position } from '../../../actors/thread/position.js'
-import type { Slots } from '../../../actors/thread/calls/slots.js'
+import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Message } from '../../../src/core/records/message.js'
@@ -274,26 +274,27 @@ function transcriptOf(landing: readonly number[]): readonly Message[] {
 }
 
 /** The rule in other words: what may run beside each other, given what is open before it. */
-function allowed({ items, drained }: Slots, { tally }: Turn): number[] {
-  return items.flatMap(({ outcome, hold, began, call, again, answer }, index) => {
+function allowed({ items, drained }: Slots, turn: Turn): number[] {
+  return items.flatMap((slot, index) => {
+    const { outcome, hold, began, call, again, answer } = slot
     if (outcome || hold || call.child || call.asks) return []
     const unsettled = items.slice(drained, index)
-    const itsTurn = unsettled.length === 0
-    if (
-      unsettled.some(
-        (earlier) => !earlier.outcome && earlier.call.sideEffect && !earlier.call.commutes && !earlier.passed,
-      )
-    )
-      return []
+    if (unsettled.some((earlier) => !earlier.outcome && isBarrier(earlier.call) && !earlier.passed)) return []
     if (call.sideEffect && !began && !answer) return []
-    if (itsTurn) return [index]
-    if (again || call.inTurn || (call.sideEffect && !call.commutes)) return []
-    const same = unsettled.filter((earlier) => earlier.call.tool === call.tool).length
-    const { done = 0, failed = 0 } = tally?.tools[call.tool] ?? {}
-    const { maxExecutions = Infinity, breaker = Infinity, cacheKey } = call.policy ?? {}
-    const known =
-      cacheKey !== undefined &&
-      (tally?.cache[cacheKey] || unsettled.some((earlier) => earlier.call.policy?.cacheKey === cacheKey))
-    return known || done + same >= maxExecutions || failed + same >= breaker ? [] : [index]
+    if (unsettled.length === 0) return [index]
+    if (again || call.inTurn || isBarrier(call)) return []
+    return mayBePrevented(slot, unsettled, turn) ? [] : [index]
   })
+}
+
+const isBarrier = ({ sideEffect, commutes }: Slot['call']): boolean => sideEffect === true && !commutes
+
+function mayBePrevented({ call }: Slot, unsettled: readonly Slot[], { tally }: Turn): boolean {
+  const same = unsettled.filter((earlier) => earlier.call.tool === call.tool).length
+  const { done = 0, failed = 0 } = tally?.tools[call.tool] ?? {}
+  const { maxExecutions = Infinity, breaker = Infinity, cacheKey } = call.policy ?? {}
+  if (done + same >= maxExecutions || failed + same >= breaker) return true
+  if (cacheKey === undefined) return false
+  const asked = unsettled.some((earlier) => earlier.call.policy?.cacheKey === cacheKey)
+  return asked || tally?.cache[cacheKey] !== undefined
 }
