@@ -123,10 +123,14 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'thread.terminated': endThread,
 }
 
+// A record of type `constructor` is as unknown as any.
+Object.setPrototypeOf(absorbers, null)
+
 function absorb<Of extends RecordType>(type: Of, state: ThreadState, record: RecordByType[Of]): boolean {
-  if (!Object.hasOwn(absorbers, type))
+  const absorber: Absorb<Of> | undefined = absorbers[type]
+  if (!absorber)
     throw broken('FO5', `thread ${state.id}: this Skein does not know records of type ${JSON.stringify(type)}`)
-  return absorbers[type](state, record)
+  return absorber(state, record)
 }
 
 /** A record about a call of an earlier step changes nothing. */

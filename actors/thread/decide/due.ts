@@ -46,23 +46,20 @@ type DueFact = (state: ThreadState, context: DueContext) => Fact | undefined
  * before what this thread does next, a child that was promised a place before one that is new, and the end of a turn
  * after all that could still happen in it.
  */
-const beforeImmediate: readonly DueFact[] = [
-  dueReport,
-  dueDeferredChild,
-  dueRestartedChild,
-  dueTermination,
-  dueVariables,
-  dueChildren,
-  dueCall,
-  dueThreadEnd,
-  dueTurn,
-  dueUsageReport,
-]
-const order: readonly DueFact[] = [...beforeImmediate, dueImmediateCalls, dueQueuedCalls, dueTurnEnd]
+const always: readonly DueFact[] = [dueReport, dueDeferredChild, dueRestartedChild]
+const withoutTurn: readonly DueFact[] = [...always, dueOfChildren, dueThreadEnd, dueTurn, dueUsageReport]
+const duringCalls: readonly DueFact[] = [...always, dueTermination, dueVariables, dueOfChildren, dueCall]
+const beforeImmediateCalls: readonly DueFact[] = [...always, dueTermination, dueVariables]
+const betweenSteps: readonly DueFact[] = [...beforeImmediateCalls, dueImmediateCalls, dueQueuedCalls, dueTurnEnd]
 
 /** The fact that the state itself calls for, if any. */
 export function due(state: ThreadState, context: DueContext): Fact | undefined {
-  return state.seq === 0 ? undefined : firstOf(order, state, context)
+  return state.seq === 0 ? undefined : firstOf(orderFor(state), state, context)
+}
+
+function orderFor({ turn, slots }: ThreadState): readonly DueFact[] {
+  if (!turn) return withoutTurn
+  return slots.open > 0 ? duringCalls : betweenSteps
 }
 
 function firstOf(facts: readonly DueFact[], state: ThreadState, context: DueContext): Fact | undefined {
@@ -75,7 +72,7 @@ function firstOf(facts: readonly DueFact[], state: ThreadState, context: DueCont
 
 /** Whether `due` would look at `immediateCalls` now; the first test fails at once in nearly every state. */
 export function needsImmediateCalls(state: ThreadState, context: DueContext): boolean {
-  return awaitsImmediateCalls(state) && firstOf(beforeImmediate, state, context) === undefined
+  return awaitsImmediateCalls(state) && firstOf(beforeImmediateCalls, state, context) === undefined
 }
 
 function dueDeferredChild(state: ThreadState): Fact | undefined {
@@ -93,12 +90,7 @@ function dueTermination(state: ThreadState): Fact | undefined {
 }
 
 function dueVariables(state: ThreadState, { variables }: DueContext): Fact | undefined {
-  return state.turn && variables ? dueHold(state, variables) : undefined
-}
-
-/** Not while the model is asked. */
-function dueChildren(state: ThreadState): Fact | undefined {
-  return state.turn && state.slots.open === 0 ? undefined : dueOfChildren(state)
+  return variables && dueHold(state, variables)
 }
 
 /**
@@ -106,8 +98,7 @@ function dueChildren(state: ThreadState): Fact | undefined {
  * (T10).
  */
 function dueCall(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: DueContext): Fact | undefined {
-  const { turn, step, slots, position } = state
-  if (!turn || slots.open === 0) return undefined
+  const { step, slots, position } = state
   if (!slots.ordered && !firstUndrained(slots)?.landed) return undefined
   const verdict = verdictOf(state, now)
   if (verdict) return { type: 'call.settled', step, index: slots.drained, ...verdict }
@@ -123,28 +114,24 @@ function dueCall(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: Due
 
 /** A child that does not stay ends with its answer. */
 function dueThreadEnd(state: ThreadState): Fact | undefined {
-  const { child, turn, lastTurn, pendingReplies } = state
-  if (turn || !lastTurn || !child || child.lasting || hasEnded(state)) return undefined
+  const { child, lastTurn, pendingReplies } = state
+  if (!lastTurn || !child || child.lasting || hasEnded(state)) return undefined
   return pendingReplies.length === 0 && !awaitsDescendants(state) ? { type: 'thread.ended' } : undefined
 }
 
 function dueTurn(state: ThreadState, context: DueContext): Fact | undefined {
-  if (state.turn || hasEnded(state)) return undefined
+  if (hasEnded(state)) return undefined
   const message = state.queue.find(({ delivery }) => delivery !== 'store')
   if (message) return turnStarted(state, message.message.id, context)
   const [call] = state.queuedCalls
   return call && turnStarted(state, call.run, context)
 }
 
-/** Whoever is to speak next has not spoken here before, and nothing stands between that and the model. */
+/** The model is to be asked, and whoever it speaks for has not spoken here before. */
 function awaitsImmediateCalls(state: ThreadState): boolean {
-  const { turn } = state
-  return turn !== undefined && mayMakeCalls(state) && !turn.stop && !hasSpoken(state)
-}
-
-/** Between two steps: nothing is open, and the model is to be asked. */
-function mayMakeCalls({ slots, position }: ThreadState): boolean {
-  return slots.open === 0 && position.work === 'thinking'
+  const { turn, slots, position } = state
+  if (!turn || turn.stop || slots.open > 0 || position.work !== 'thinking') return false
+  return !hasSpoken(state)
 }
 
 /** A step that no model asks for: children that begin by themselves. */
@@ -157,8 +144,8 @@ function dueImmediateCalls(state: ThreadState, { immediateCalls = [] }: DueConte
 
 /** A step that no model asks for: calls that were queued. */
 function dueQueuedCalls(state: ThreadState, { maxSteps = Infinity }: DueContext): Fact | undefined {
-  const { turn, queuedCalls, step } = state
-  if (!turn || !mayMakeCalls(state) || isFinal(turn)) return undefined
+  const { turn, queuedCalls, step, position } = state
+  if (!turn || position.work !== 'thinking' || isFinal(turn)) return undefined
   if (!queuedCalls.some(({ notBefore }) => notBefore <= step)) return undefined
   const queued = queuedCalls.map(({ call }) => call)
   const last = stepsOf(turn) + 1 >= maxSteps
@@ -172,8 +159,8 @@ function dueQueuedCalls(state: ThreadState, { maxSteps = Infinity }: DueContext)
   }
 }
 
-function dueTurnEnd({ turn, slots }: ThreadState): Fact | undefined {
-  if (!turn?.stop || slots.open > 0) return undefined
+function dueTurnEnd({ turn }: ThreadState): Fact | undefined {
+  if (!turn?.stop) return undefined
   const { stop: reason, detail, finalOutcome } = turn
   return turnEnded(turn, { reason, ...defined({ detail }), ...finalOutcome, ...outputOf(turn), ...answerFiles(turn) })
 }

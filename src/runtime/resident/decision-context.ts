@@ -33,12 +33,14 @@ export function decisionContext(
 
 /** For what the state itself calls for. Immediate children are resolved only where they are next: values are sealed. */
 export function dueContext(options: DecisionOptions, state: ThreadState, mayBegin: boolean): DueContext {
-  const { means, maxParallelTools } = options
+  const { means, maxParallelTools, maxWallClockMs, turnLimits } = options
+  // Asked after every record: one object, and no copy of it.
   const context: DueContext = {
-    ...decisionContext(options, state),
+    now: means.clock.now(),
     mayBegin,
     maxBegun: maxParallelTools,
-    ...defined({ variables: means.envs.needs(state) }),
+    ...defined({ maxWallClockMs, limits: turnLimits, variables: means.envs.needs(state) }),
+    ...rulesOf(means.app, state),
   }
   return needsImmediateCalls(state, context) ? { ...context, immediateCalls: immediateCallsOf(means, state) } : context
 }
