@@ -1,5 +1,5 @@
 /**
- * The fold: one record changes the state. First the data, then the place.
+ * The fold: one record changes the state. First the data, then the position.
  *
  * FO1 The fold reads no definition and runs no user code: equal records give an equal state, for ever.
  * FO2 A record that answers a step or a call already answered changes nothing but the sequence.
@@ -32,14 +32,14 @@ import {
   callReturned,
   callSettled,
 } from './calls/calls.js'
-import { endTurn, makeCalls, reply, startTurn } from './turn/turn.js'
+import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './position.js'
 import type { Move } from './position.js'
 import { isStuck } from './outstanding.js'
-import { isGranted, openAccount } from './budget/budget.js'
+import { addGrant, openAccount } from './budget/budget.js'
 import { absorbOfRequests } from './children/deferred.js'
 import { applyChildTold, applyParentTold, messagesWithdrawn, reportSent } from './children/reports.js'
 import { readQueued } from './turn/results.js'
@@ -47,7 +47,7 @@ import { begin, firstHeld, park, tried, unbegin } from './calls/slots.js'
 import type { ThreadState } from './state.js'
 import { letterDropped, letterRequeued } from './children/supervision.js'
 
-/** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
+/** Records that change the outstanding effects only where they move the thread, or their absorber says so (TS2). */
 const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
   'call.returned',
   'call.settled',
@@ -82,7 +82,7 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'message.edited': edit,
   'messages.withdrawn': messagesWithdrawn,
   'turn.started': startTurn,
-  'model.replied': reply,
+  'model.replied': takeReply,
   'calls.made': makeCalls,
   'turn.ended': endTurn,
 
@@ -186,7 +186,7 @@ function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
   if (replyTo) state.pendingReplies.push({ message: id, ...replyTo })
-  if (record.grant) isGranted(state, record.grant)
+  if (record.grant) addGrant(state, record.grant)
   const {
     text: said,
     attachments,

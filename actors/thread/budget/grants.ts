@@ -16,7 +16,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import type { BudgetGranted, Fact } from '../../../src/core/records/record.js'
 import { refuse } from '../decide/decision.js'
 import type { Decision } from '../decide/decision.js'
-import { isGranted, reserve, exhaustedKinds } from './budget.js'
+import { addGrant, reserve, exhaustedKinds } from './budget.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
 
@@ -24,9 +24,9 @@ const names = { tokens: 'tokens', nanoUsd: 'costUsd', toolCalls: 'toolCalls', st
 
 const listed = (all: readonly (keyof typeof names)[]): string => all.map((kind) => names[kind]).join(', ')
 
-/** `again` goes on with the turn that ended. */
+/** `again` starts a turn that takes up the one that ended, where it stood. */
 export function raiseBudget(state: ThreadState, command: Extract<Command, { kind: 'grant' }>, again: Fact): Decision {
-  const { id, budget: purse } = state
+  const { id, budget } = state
   const { amounts, child, from, resume, by } = command
   const inherited = from !== undefined
   if (hasEnded(state))
@@ -38,22 +38,22 @@ export function raiseBudget(state: ThreadState, command: Extract<Command, { kind
       `thread ${id} is a child: what it gets is reserved from its parent ${state.parent}, so the grant is sent there`,
     )
   }
-  if (!purse) return refuse('COMMAND_REFUSED', `thread ${id} has no budget: nothing limits it`)
-  const strange = budgetKinds.filter((kind) => amounts[kind] !== undefined && purse.left[kind] === undefined)
-  if (strange.length > 0 && !inherited) {
-    const known = budgetKinds.filter((kind) => purse.left[kind] !== undefined)
+  if (!budget) return refuse('COMMAND_REFUSED', `thread ${id} has no budget: nothing limits it`)
+  const unlimited = budgetKinds.filter((kind) => amounts[kind] !== undefined && budget.left[kind] === undefined)
+  if (unlimited.length > 0 && !inherited) {
+    const known = budgetKinds.filter((kind) => budget.left[kind] !== undefined)
     return refuse(
       'COMMAND_REFUSED',
-      `the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`,
+      `the budget of thread ${id} does not limit ${listed(unlimited)}; it limits: ${listed(known)}`,
     )
   }
-  const given: Fact = {
+  const granted: Fact = {
     type: 'budget.granted',
     amounts,
     ...(inherited && { inherited: true as const }),
     ...defined({ grantedBy: by }),
   }
-  return { facts: resume && isStoppedByBudget(state) ? [given, again] : [given] }
+  return { facts: resume && isStoppedByBudget(state) ? [granted, again] : [granted] }
 }
 
 type OfChild = Extract<Command, { kind: 'grant' }> & { readonly child: string }
@@ -72,29 +72,29 @@ function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): D
 }
 
 export function applyGrant(state: ThreadState, { amounts, child }: BudgetGranted): boolean {
-  if (child === undefined) isGranted(state, amounts)
+  if (child === undefined) addGrant(state, amounts)
   else reserve(state, amounts)
   return true
 }
 
-/** It rests, because nothing was left for the turn. */
-function isStoppedByBudget({ turn, lastTurn, position: place }: ThreadState): boolean {
-  return !turn && place.work === 'idle' && lastTurn?.reason === 'budget_spent'
+/** The thread rests because nothing was left for its turn. */
+function isStoppedByBudget({ turn, lastTurn, position }: ThreadState): boolean {
+  return !turn && position.work === 'idle' && lastTurn?.reason === 'budget_spent'
 }
 
-/** Something is there again for it to go on. */
+/** There is a budget again for the turn that ended without one. */
 export function mayResume(state: ThreadState): boolean {
   return isStoppedByBudget(state) && exhaustedKinds(state) === undefined
 }
 
-/** What is said to whoever resumes it too early. */
+/** The refusal of a `resume` that comes before a grant. */
 export function needsGrant(state: ThreadState): Failure | undefined {
   const what = isStoppedByBudget(state) ? exhaustedKinds(state) : undefined
   if (what === undefined) return undefined
   return failure('BUDGET_SPENT', `thread ${state.id} has nothing left of ${what}: grant it more first, and it goes on`)
 }
 
-/** GT2: what comes with a grant that is refused. */
+/** GT2: a grant that a child cannot take goes back to its parent, as part of a report. */
 export function returnGrant(amounts: Amounts) {
   return { spent: { byModel: [], returned: amounts }, unasked: true as const }
 }

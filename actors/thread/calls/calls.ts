@@ -1,6 +1,4 @@
-/**
- * Calls in the fold: what a record about one call of the step changes.
- */
+/** Calls in the fold: what a record about one call of the step changes. */
 import { defined } from '../../../src/core/defined.js'
 import { kvKey, kvSpace } from '../../../src/core/records/change.js'
 import type { Changes } from '../../../src/core/records/change.js'
@@ -41,14 +39,14 @@ export function callSettled(state: ThreadState, record: CallSettled & { readonly
   const slot = state.slots.items[record.index]
   const verdict = settle(state.slots, record)
   if (!slot || !verdict) return false
-  if (verdict.kept) keep(state, verdict.kept, record)
+  if (verdict.kept) applyLanded(state, verdict.kept, record)
   if (record.verdict === 'kept' && state.turn) countOutcome(state.turn, slot, record.at)
   if (record.verdict === 'stale' || state.slots.ordered) state.effectsEpoch++
   takeResults(state, record.at)
   return true
 }
 
-function keep(
+function applyLanded(
   state: ThreadState,
   { changes, queued, messages, attached, told }: Landed,
   { step, index }: CallSettled,
@@ -76,7 +74,7 @@ export function applyValueChanges(state: ThreadState, { files, values, schedules
   for (const { key, value } of values ?? []) setValue(state, key, value)
   if (!schedules) return true
   setValue(state, schedulesKey, applySchedules(state.values[schedulesKey]?.value, schedules))
-  // Another one may be the next (TS2).
+  // Another schedule may be the next (TS2: what is wanted has changed).
   state.effectsEpoch++
   return true
 }
@@ -87,7 +85,7 @@ function setValue({ values }: ThreadState, key: string, value: Json | undefined)
   values[key] = value === undefined ? { version } : { value, version }
 }
 
-/** Whatever was scheduled will not happen any more. */
+/** Nothing that was scheduled happens any more. */
 export function dropSchedules(state: ThreadState): void {
   if (state.values[schedulesKey]?.value !== undefined) setValue(state, schedulesKey, undefined)
 }
@@ -96,13 +94,12 @@ export function queueCall(
   state: ThreadState,
   { call, run, by, schedule }: CallQueued & { readonly by?: string },
 ): true {
-  const asked = by ?? schedule
   const notBefore = state.turn && state.position.work === 'thinking' ? state.step + 1 : 0
   state.queuedCalls.push({
     call,
     run,
     notBefore,
-    ...defined({ by: asked }),
+    ...defined({ by: by ?? schedule }),
     ...(schedule !== undefined && { scheduled: true }),
   })
   if (schedule !== undefined) applyValueChanges(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
@@ -129,7 +126,7 @@ export function callDecided(state: ThreadState, record: CallDecided): boolean {
   }
   release(slots, slot)
   if (call) edit(slots, slot, call)
-  // What may have happened is done again as something new.
+  // An approved retry of a call that may have happened needs an intent of its own.
   slot.began = undefined
   return true
 }
