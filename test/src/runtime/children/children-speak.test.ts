@@ -291,7 +291,7 @@ onEveryStore('a child that speaks for itself', (world) => {
       await backend.mailbox.put({ to, id: `${id}/again`, body: body as never })
     await until('the box to be empty', async () => (await backend.mailbox.read('lead', 0)).length === 0)
     const { state } = await wake(backend, 'lead')
-    expect(state.children.get('writer-1')).toMatchObject({ heard: 7, busy: 0 })
+    expect(state.children.get('writer-1')).toMatchObject({ lastMailNumber: 7, busy: 0 })
     expect([...state.accepted.keys()].filter((id) => id.includes('/'))).toEqual([])
     expect((await thread.messages({ silent: 'show' })).filter(({ silent }) => silent).map(({ text }) => text)).toEqual(
       ['0', '1', '2', '3', '4', '5'].map((text) => `[writer-1] ${text}`),
