@@ -7,8 +7,9 @@
  * - Mail of a child is numbered from 1. The parent keeps the last number and nothing else: mail that it has had
  *   changes nothing, and mail that came early waits for the mail before it.
  * - The last answer of a child that does not stay says that it has ended: there is no second mail for that.
- * - A child that does not stay answers when what it started is done: children that nobody waits for, requested values,
- *   queued messages. Its last text is the answer. A child that did not finish ends at once, and says what ended with it.
+ * - A child that does not stay answers when what it started is done: children that nobody waits for, requested
+ *   values, queued messages. Its last text is the answer. A child that did not finish ends at once, and says what
+ *   ended with it.
  */
 import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
 import type { CollectedAttachments } from '../../../src/core/attachments.js'

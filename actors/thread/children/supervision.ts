@@ -1,6 +1,6 @@
 /**
- * Supervision (B5): a child that failed is restarted, as another thread, and the call that waits for it goes on waiting.
- * A crash of the process is no failure: the journal takes care of that.
+ * Supervision (B5): a child that failed is restarted, as another thread, and the call that waits for it goes on
+ * waiting. A crash of the process is no failure: the journal takes care of that.
  *
  * - Only a turn that failed is tried again; one that was ended from outside, or by its limits, is not.
  * - A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as

@@ -1,6 +1,6 @@
 /**
- * The life of a thread, as it is commanded: paused and resumed, alone or with all below it, terminated, deleted. Mail to
- * children goes out with the record, to every child that has not ended; they pass it on.
+ * The life of a thread, as it is commanded: paused and resumed, alone or with all below it, terminated, deleted. Mail
+ * to children goes out with the record, to every child that has not ended; they pass it on.
  *
  * LF1 A paused tree starts nothing anywhere: a paused thread calls no child, and one that it had called hears of the
  *     pause after its first message, because mail keeps its order.

@@ -58,7 +58,8 @@ function skipped(tool: string, maxExecutions: number): Verdict {
 }
 
 function broken(tool: string, failed: number): Verdict {
-  const message = `${tool} was not run: it failed ${failed} times in a row in this run and is not tried again; go on without it`
+  const why = `it failed ${failed} times in a row in this run and is not tried again`
+  const message = `${tool} was not run: ${why}; go on without it`
   return { verdict: 'broken', outcome: { ok: false, failure: failure('TOOL_BREAKER_OPEN', message) } }
 }
 

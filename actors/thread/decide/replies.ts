@@ -80,8 +80,11 @@ function withoutOutput({ asked }: Turn, text: string, last: boolean): Meaning {
   if (asked < maxRequests) return { asks: outputRequest }
   const said = text === '' ? 'nothing' : JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
   const missed = `the model did not call \`response\`, though it was asked ${maxRequests} times; it last said ${said}`
-  const why = `the prompt has an outputSchema, and ${missed}. Another model, or a prompt that says what to answer, may help`
-  return { stop: 'failed', failure: failure('OUTPUT_MISSING', why) }
+  const advice = 'Another model, or a prompt that says what to answer, may help'
+  return {
+    stop: 'failed',
+    failure: failure('OUTPUT_MISSING', `the prompt has an outputSchema, and ${missed}. ${advice}`),
+  }
 }
 
 /** A call that was refused was not made. */

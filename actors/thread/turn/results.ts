@@ -1,6 +1,6 @@
 /**
- * Results of calls: the messages of a step, and how they enter the transcript. Results enter in call order; messages that
- * arrived meanwhile follow between two steps (FO3: every call is followed by its results and nothing else).
+ * Results of calls: the messages of a step, and how they enter the transcript. Results enter in call order; messages
+ * that arrived meanwhile follow between two steps (FO3: every call is followed by its results and nothing else).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'

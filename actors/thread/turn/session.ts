@@ -54,7 +54,7 @@ export function isFor(message: Message, session: Session | undefined): boolean {
   return !session || message.role === 'system' || readerOf(message) === session.side
 }
 
-/** The side that begins a turn: the reader of its message, the caller of its call, or the one that was to speak next. */
+/** The side that begins a turn: the reader of its message, the caller of its call, or whose turn it was. */
 export function firstSide({ queue, queuedCalls, position, lastTurn }: ThreadState, run: string): SideName {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return readerOf(own.message)

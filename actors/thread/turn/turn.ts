@@ -1,4 +1,4 @@
-/** Turns and steps in the fold: how a turn begins, what a reply or queued calls open, and what the end of a turn leaves. */
+/** Turns and steps in the fold: how a turn begins, what a reply or queued calls open, and what its end leaves. */
 import { defined } from '../../../src/core/defined.js'
 import type { SideName } from '../../../src/core/records/message.js'
 import type {
@@ -173,7 +173,8 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   abandonCalls(state)
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
-  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3: a step number is used once
+  // TS3: a step that was asked for and never answered is spent.
+  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++
   const { text, output, callResults: given, from, session, began } = state.turn
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
@@ -186,7 +187,7 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   }
   state.turn = undefined
   reportByItself(state, { run, began })
-  // A call that a command or schedule asked for is made in a turn of its own; calls that bodies queued end with theirs.
+  // A call that a command or schedule asked for is made in a turn of its own; calls of bodies end with this one.
   state.queuedCalls = state.queuedCalls.flatMap((queued) =>
     queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : [],
   )

@@ -8,9 +8,9 @@ import { collect, deferred, until } from '../../../helpers/deferred.js'
 import { pairApp } from '../../../helpers/dual.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
-const short = ({ role, text, calls, side, label }: Message): string => {
+const short = ({ role, text, calls: made, side, label }: Message): string => {
   const speaker = `${side ?? ''}${label === undefined ? '' : `(${label})`}`
-  return `${speaker} ${role}: ${text}${calls ? `[${calls.map(({ tool }) => tool).join()}]` : ''}`.trim()
+  return `${speaker} ${role}: ${text}${made ? `[${made.map(({ tool }) => tool).join()}]` : ''}`.trim()
 }
 /** What the model was shown with each request. */
 const seen = ({ requests }: ScriptedModel): string[][] =>
