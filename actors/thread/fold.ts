@@ -1,5 +1,5 @@
 /**
- * The fold: one record changes the state. First the data, then the place.
+ * The fold: one record changes the state. First the data, then the position.
  *
  * FO1 The fold reads no definition and runs no user code: equal records give an equal state, for ever.
  * FO2 A record that answers a step or a call already answered changes nothing but the sequence.
@@ -12,10 +12,16 @@
 import { defined } from '../../src/core/defined.js'
 import { broken } from '../../src/core/failure.js'
 import type { Message } from '../../src/core/records/message.js'
-import type { MessageEdited, MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/records/record.js'
+import type {
+  MessageEdited,
+  MessageReceived,
+  RecordType,
+  ThreadCreated,
+  ThreadRecord,
+} from '../../src/core/records/record.js'
 import { thawTree } from '../../src/core/tree.js'
 import { withAttachments } from './children/attachments.js'
-import { childCalled, restartCall } from './children/children.js'
+import { childCalled, childReported, childRestarted, childrenStopped } from './children/children.js'
 import { absorbOfVariables } from './variables.js'
 import {
   callAnswered,
@@ -23,26 +29,25 @@ import {
   callDecided,
   callHeld,
   queueCall,
-  callReported,
+  callReturned,
   callSettled,
 } from './calls/calls.js'
-import { endTurn, makeCalls, reply, startTurn } from './turn/turn.js'
+import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
-import { crossesEnd, endThread } from './decide/lifecycle.js'
+import { noteGate, endThread } from './decide/lifecycle.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './position.js'
 import type { Move } from './position.js'
 import { isStuck } from './outstanding.js'
-import { isGranted, openAccount } from './budget/budget.js'
+import { addGrant, openAccount } from './budget/budget.js'
 import { absorbOfRequests } from './children/deferred.js'
-import { applyChildTold, applyParentTold, messagesWithdrawn } from './children/reports.js'
-import { readQueued, takeResults } from './turn/results.js'
-import { begin, fill, firstHeld, park, tried, unbegin } from './calls/slots.js'
-import { reportSent } from './budget/usage.js'
+import { applyChildTold, applyParentTold, messagesWithdrawn, reportSent } from './children/reports.js'
+import { readQueued } from './turn/results.js'
+import { begin, firstHeld, park, tried, unbegin } from './calls/slots.js'
 import type { ThreadState } from './state.js'
-import { requeued } from './children/supervision.js'
+import { letterDropped, letterRequeued } from './children/supervision.js'
 
-/** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
+/** Records that change the outstanding effects only where they move the thread, or their absorber says so (TS2). */
 const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
   'call.returned',
   'call.settled',
@@ -58,7 +63,7 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
     throw broken('FO4', `record ${record.seq} follows ${state.seq} in thread ${state.id}`)
   state.seq = record.seq
   state.updatedAt = record.at
-  const changed = absorb(state, record)
+  const changed = absorb(record.type, state, record)
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
   const moved = move(state.position, signalOf(state, record))
@@ -66,181 +71,77 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
   state.position = moved
 }
 
-/** Changes the data; false when the record was an answer that had already been given. */
-function absorb(state: ThreadState, record: ThreadRecord): boolean {
-  switch (record.type) {
-    case 'thread.created':
-      return create(state, record)
-    case 'message.received':
-    case 'message.edited':
-      return record.type === 'message.received' ? receive(state, record) : edit(state, record)
-    case 'turn.started':
-      return startTurn(state, record)
-    case 'model.replied':
-      return reply(state, record)
-    case 'call.began':
-    case 'call.unbegun':
-    case 'call.tried':
-    case 'call.returned':
-    case 'call.settled':
-    case 'call.held':
-    case 'call.parked':
-    case 'call.decided':
-    case 'call.answered':
-      return record.step === state.step && absorbOfCall(state, record)
-    case 'call.queued':
-      return queueCall(state, record)
-    case 'calls.made':
-      return makeCalls(state, record)
-    case 'child.called':
-    case 'child.reported':
-    case 'child.restarted':
-    case 'letter.requeued':
-    case 'letter.dropped':
-    case 'child.told':
-    case 'children.stopped':
-    case 'report.sent':
-    case 'parent.told':
-    case 'messages.withdrawn':
-      return absorbOfChildren(state, record)
-    case 'thread.changed':
-      return applyValueChanges(state, record.changes, record.at)
-    case 'budget.granted':
-      return applyGrant(state, record)
-    case 'env.changed':
-    case 'call.freed':
-    case 'turn.held':
-    case 'turn.freed':
-      return absorbOfVariables(state, record)
-    case 'variables.provided':
-    case 'variables.declined':
-    case 'child.booted':
-      return absorbOfRequests(state, record)
-    case 'turn.ended':
-      return endTurn(state, record)
-    case 'thread.paused':
-    case 'thread.resumed':
-    case 'thread.ended':
-    case 'thread.terminated':
-      return absorbOfLife(state, record)
-    default:
-      throw broken(
-        'FO5',
-        `thread ${state.id}: this Skein does not know records of type ${JSON.stringify(unknownType(record))}`,
-      )
-  }
+type RecordByType = { readonly [Each in ThreadRecord as Each['type']]: Each }
+
+/** Changes the data; false when the record was an answer that had already been given (FO2). */
+type Absorb<Of extends RecordType> = (state: ThreadState, record: RecordByType[Of]) => boolean
+
+const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
+  'thread.created': create,
+  'message.received': receive,
+  'message.edited': edit,
+  'messages.withdrawn': messagesWithdrawn,
+  'turn.started': startTurn,
+  'model.replied': takeReply,
+  'calls.made': makeCalls,
+  'turn.ended': endTurn,
+
+  'call.queued': queueCall,
+  'call.began': ofStep<'call.began'>(({ slots }, record) => begin(slots, record)),
+  'call.unbegun': ofStep<'call.unbegun'>(({ slots }, { index }) => unbegin(slots, index)),
+  'call.tried': ofStep<'call.tried'>(({ slots }, record) => tried(slots, record)),
+  'call.returned': ofStep<'call.returned'>(callReturned),
+  'call.settled': ofStep<'call.settled'>(callSettled),
+  'call.held': ofStep<'call.held'>(callHeld),
+  'call.parked': ofStep<'call.parked'>(({ slots }, { index }) => park(slots, index)),
+  'call.decided': ofStep<'call.decided'>(callDecided),
+  'call.answered': ofStep<'call.answered'>(callAnswered),
+
+  'child.called': ofStep<'child.called'>(childCalled),
+  'child.reported': childReported,
+  'child.restarted': childRestarted,
+  'child.told': applyChildTold,
+  'children.stopped': childrenStopped,
+  'letter.requeued': letterRequeued,
+  'letter.dropped': letterDropped,
+  'report.sent': reportSent,
+  'parent.told': applyParentTold,
+
+  'env.changed': absorbOfVariables,
+  'call.freed': absorbOfVariables,
+  'turn.held': absorbOfVariables,
+  'turn.freed': absorbOfVariables,
+  'variables.provided': absorbOfRequests,
+  'variables.declined': absorbOfRequests,
+  'child.booted': absorbOfRequests,
+
+  'thread.changed': (state, { changes, at }) => applyValueChanges(state, changes, at),
+  'budget.granted': applyGrant,
+  'thread.paused': noteGate,
+  'thread.resumed': noteGate,
+  'thread.ended': (state) => endThread(state),
+  'thread.terminated': endThread,
 }
 
-function absorbOfLife(
-  state: ThreadState,
-  record: Extract<ThreadRecord, { readonly type: `thread.${'paused' | 'resumed' | 'ended' | 'terminated'}` }>,
-): boolean {
-  if (record.type === 'thread.paused' || record.type === 'thread.resumed') crossesEnd(state, record)
-  else endThread(state, record.type === 'thread.terminated' ? record : undefined)
-  return true
+// A record of type `constructor` is as unknown as any.
+Object.setPrototypeOf(absorbers, null)
+
+function absorb<Of extends RecordType>(type: Of, state: ThreadState, record: RecordByType[Of]): boolean {
+  const absorber: Absorb<Of> | undefined = absorbers[type]
+  if (!absorber)
+    throw broken('FO5', `thread ${state.id}: this Skein does not know records of type ${JSON.stringify(type)}`)
+  return absorber(state, record)
 }
 
-function unknownType(record: never): unknown {
-  return Object.getOwnPropertyDescriptor(record, 'type')?.value
+/** A record about a call of an earlier step changes nothing. */
+function ofStep<Of extends OfStep>(absorbCall: Absorb<Of>): Absorb<Of> {
+  return (state, record) => record.step === state.step && absorbCall(state, record)
 }
 
-type OfCall = Extract<
-  ThreadRecord,
-  {
-    readonly type:
-      | 'call.began'
-      | 'call.unbegun'
-      | 'call.tried'
-      | 'call.returned'
-      | 'call.settled'
-      | 'call.held'
-      | 'call.parked'
-      | 'call.decided'
-      | 'call.answered'
-  }
->
-
-/** Of a call of the step. */
-function absorbOfCall(state: ThreadState, record: OfCall): boolean {
-  switch (record.type) {
-    case 'call.began':
-      return begin(state.slots, record)
-    case 'call.unbegun':
-      return unbegin(state.slots, record.index)
-    case 'call.tried':
-      return tried(state.slots, record)
-    case 'call.returned':
-      if (!fill(state.slots, record.index, record)) return false
-      takeResults(state, record.at)
-      // What waited for its turn may be wanted now (TS2).
-      if (state.slots.ordered) state.effectsEpoch++
-      return true
-    case 'call.settled':
-      return callSettled(state, record)
-    case 'call.held':
-      return callHeld(state, record)
-    case 'call.parked':
-      return park(state.slots, record.index)
-    case 'call.decided':
-      return callDecided(state, record)
-    case 'call.answered':
-      return callAnswered(state, record)
-  }
-}
-
-type OfChildren = Extract<
-  ThreadRecord,
-  {
-    readonly type:
-      | 'child.called'
-      | 'child.reported'
-      | 'child.restarted'
-      | 'letter.requeued'
-      | 'letter.dropped'
-      | 'child.told'
-      | 'children.stopped'
-      | 'report.sent'
-      | 'parent.told'
-      | 'messages.withdrawn'
-  }
->
-
-function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
-  switch (record.type) {
-    case 'child.called':
-      if (record.step !== state.step || !childCalled(state, record)) return false
-      takeResults(state, record.at)
-      return true
-    case 'child.reported':
-      return callReported(state, record)
-    case 'children.stopped': {
-      const told = new Set(record.children)
-      state.toStop = state.toStop.filter(({ child }) => !told.has(child))
-      return true
-    }
-    case 'child.restarted':
-      if (restartCall(state, record) === 'answered') takeResults(state, record.at)
-      return true
-    case 'letter.requeued':
-      return requeued(state, record.reference)
-    case 'letter.dropped':
-      delete state.dead[record.reference]
-      return true
-    case 'child.told':
-      return applyChildTold(state, record)
-    case 'report.sent':
-      // Those whose message was read in this turn; or, when it is over, those whose message never was.
-      state.pendingReplies = state.pendingReplies.some(({ run }) => run === record.run)
-        ? state.pendingReplies.filter(({ run }) => run !== record.run)
-        : []
-      reportSent(state, record)
-      return true
-    case 'parent.told':
-      return applyParentTold(state, record)
-    case 'messages.withdrawn':
-      return messagesWithdrawn(state, record)
-  }
-}
+/** Records about one call of a step. */
+type OfStep = {
+  [Of in RecordType]: RecordByType[Of] extends { readonly step: number; readonly index: number } ? Of : never
+}[RecordType]
 
 function create(state: ThreadState, record: ThreadCreated & { readonly at: number }): boolean {
   state.agent = record.agent
@@ -285,7 +186,7 @@ function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
   if (replyTo) state.pendingReplies.push({ message: id, ...replyTo })
-  if (record.grant) isGranted(state, record.grant)
+  if (record.grant) addGrant(state, record.grant)
   const {
     text: said,
     attachments,

@@ -21,7 +21,7 @@ type Guards = Readonly<Record<string, ((asked: { readonly event: Signal }) => bo
 
 function compileGuard(guard: unknown): Transition['allows'] {
   if (guard === undefined) return () => true
-  // XState types a guard by its full scope; by TM2 ours read the event alone.
+  // XState types a guard by its full scope; ours read the event alone (machine.ts).
   const guards = threadMachine.implementations.guards as unknown as Guards
   const implementation = guards[String(guard)]
   if (!implementation) throw new TypeError(`the thread machine names a guard it does not have: ${String(guard)}`)

@@ -5,7 +5,7 @@
  * - The machine has no context, no actions, no `invoke` and no `after`: what it waits for is a function of
  *   state (outstanding.ts), deadlines are records, so nothing is lost or run twice when it is restored.
  * - Guards read only the event, which carries what they need (`Signal`), so a table compiled from this
- *   definition (table.ts) decides exactly as the live actor does.
+ *   definition (machine-table.ts) decides exactly as the live actor does.
  * - A paused thread keeps its place and still takes what lands: both sides of the gate have the same places.
  *   (Two nested sides, because a parallel region makes every event cost 2.5 times as much.)
  */

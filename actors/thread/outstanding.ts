@@ -1,6 +1,6 @@
 /**
- * Outstanding work as a function of state: the keyed effects that a thread waits for. First start, the next
- * step and recovery after a crash all ask this one question.
+ * Outstanding work as a function of state: the keyed effects that a thread waits for. First start, the next step and
+ * recovery after a crash all ask this one question.
  *
  * OU1 Pure: equal states want equal effects. A finished effect is never wanted again.
  * OU2 Calls are listed in call order.
@@ -23,7 +23,7 @@ import { dueRestart } from './children/supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []
-  const { turn, position: place, step, slots } = state
+  const { turn, position, step, slots } = state
   const scheduled = nextSchedule(state)
   if (scheduled) effects.push({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
   if (!turn) {
@@ -35,7 +35,7 @@ export function outstanding(state: ThreadState): Effect[] {
   for (const { index, at } of callDeadlines(state))
     effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   if (turn.stop && slots.open === 0) return effects
-  if (place.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
+  if (position.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   else {
     for (const { slot, index } of startable(state))
       if (!slot.call.sideEffect || slot.began || slot.answer)
@@ -44,38 +44,64 @@ export function outstanding(state: ThreadState): Effect[] {
   return effects
 }
 
-/** A second run of a call is another effect. */
+/** Another run of a call is another effect: after a stale read, with an answer, to merge a child's files. */
 function keyOf({ again, answer, join }: Slot, step: number, index: number): string {
   return `${callKey(step, index)}${again ? '/again' : ''}${answer ? '/answer' : ''}${join ? '/join' : ''}`
 }
 
-/** Calls that nothing holds back, in call order; one with a side effect still needs its intent (OU3). */
+/**
+ * Calls that nothing holds back, in call order (T3); a call with a side effect still needs its intent (OU3: it is a
+ * barrier). `head`: the calls before it are settled.
+ *
+ * | the call                                      | starts when                                | those behind it     |
+ * |-----------------------------------------------|--------------------------------------------|---------------------|
+ * | a child answers it                            | head, and the child's files are to be      | may start           |
+ * |                                               | merged                                     |                     |
+ * | the state answers it (`asks`)                 | never: its verdict answers it              | may start           |
+ * | has an outcome                                | never                                      | may start           |
+ * | side effect, no outcome                       | head, not held                             | wait for it         |
+ * | side effect, was held once (`passed`)         | head, not held                             | may start (barriers |
+ * |                                               |                                            | wait: not head)     |
+ * | side effect that commutes; no side effect     | head, not held; or not held, not `inTurn`, | may start           |
+ * |                                               | not run before, and its policy cannot      |                     |
+ * |                                               | prevent it after the calls before it       |                     |
+ */
 export function* startable({ slots, turn }: ThreadState): Generator<{ readonly slot: Slot; readonly index: number }> {
   if (slots.own === 0 && slots.joining === 0) return
-  const foresight = createSpeculationGuard(turn)
+  const guard = createSpeculationGuard(turn)
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
     if (!slot) return
     const { call } = slot
     const head = index === slots.drained
-    // Another thread answers it (children.ts); what is left to do here is to take its files.
-    if (call.child) {
-      if (head && slot.join && !slot.outcome) yield { slot, index }
+    if (call.child || call.asks) {
+      if (head && awaitsMerge(slot)) yield { slot, index }
       continue
     }
-    // Answered at its turn, with nothing to run.
-    if (call.asks) continue
-    const free = !slot.outcome && !slot.hold && (head || (!call.inTurn && !slot.again && foresight.allows(call)))
-    if (call.sideEffect && !call.commutes && !slot.outcome) {
-      if (head && free) yield { slot, index }
-      // One that waits for someone may be passed by calls without side effects; those go on when it is let go.
-      if (!slot.passed) return
-    } else if (free) yield { slot, index }
-    foresight.pass(call)
+    if (isFree(slot) && (head || (mayRunAhead(slot) && guard.allows(call)))) yield { slot, index }
+    if (isBarrier(slot) && !slot.passed) return
+    guard.pass(call)
   }
 }
 
-/** Nothing can go on before someone has decided. */
+/** The child that answers the call has reported, and its files are not merged yet. */
+function awaitsMerge({ join, outcome }: Slot): boolean {
+  return join !== undefined && !outcome
+}
+
+function isBarrier({ call, outcome }: Slot): boolean {
+  return call.sideEffect === true && !call.commutes && !outcome
+}
+
+function isFree({ outcome, hold }: Slot): boolean {
+  return !outcome && !hold
+}
+
+function mayRunAhead(slot: Slot): boolean {
+  return !isBarrier(slot) && !slot.call.inTurn && !slot.again
+}
+
+/** No call can continue before someone has decided, answered or reported. */
 export function isStuck(state: ThreadState): boolean {
   const { slots } = state
   if (slots.held === 0 && slots.open === slots.own) return false
@@ -93,7 +119,7 @@ function* callDeadlines({ slots }: ThreadState): Generator<{ readonly index: num
   }
 }
 
-/** The earliest instant at which the thread must be told that time is up. */
+/** When the first deadline or schedule of the thread is due. */
 export function earliestWake(state: ThreadState): number | undefined {
   const scheduled = nextSchedule(state)?.at
   if (!state.turn) return scheduled
@@ -102,28 +128,31 @@ export function earliestWake(state: ThreadState): number | undefined {
   return earliest === Infinity ? undefined : earliest
 }
 
-/** The call whose time comes first. */
 function nextSchedule({ values }: ThreadState): Scheduled | undefined {
   return firstSchedule(values[schedulesKey]?.value)
 }
 
 /** A paused thread starts nothing; what already runs may land. */
-export function mayStart({ position: place }: ThreadState): boolean {
-  return place.gate === 'open'
+export function mayStart({ position }: ThreadState): boolean {
+  return position.gate === 'open'
 }
 
-/** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
+/** Nothing to do until mail comes, or the instant that `earliestWake` gives. */
 export function atRest(state: ThreadState): boolean {
-  const { position: place, turn, queue, queuedCalls } = state
-  if (
-    state.deleting ||
-    state.toStop.length > 0 ||
-    state.outbox.length > 0 ||
-    (!turn && ((state.pendingReplies.length > 0 && !awaitsDescendants(state)) || owesUsageReport(state)))
-  )
-    return false
-  if (place.work === 'waiting.children' && mayCall(state)) return false
-  if (state.retries.length > 0 && dueRestart(state)) return false
-  if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
-  return !turn && (hasEnded(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
+  const { position, turn, queue, queuedCalls } = state
+  if (state.deleting || owesMail(state) || mayStartChildNow(state)) return false
+  if (position.gate === 'paused' || position.work.startsWith('waiting.')) return true
+  if (turn) return false
+  return hasEnded(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store'))
+}
+
+function owesMail(state: ThreadState): boolean {
+  const { toStop, outbox, turn, pendingReplies } = state
+  if (toStop.length > 0 || outbox.length > 0) return true
+  return !turn && ((pendingReplies.length > 0 && !awaitsDescendants(state)) || owesUsageReport(state))
+}
+
+function mayStartChildNow(state: ThreadState): boolean {
+  if (state.position.work === 'waiting.children' && mayCall(state)) return true
+  return state.retries.length > 0 && dueRestart(state) !== undefined
 }

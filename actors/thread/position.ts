@@ -1,5 +1,5 @@
 /**
- * A thread's place: the machine's value as plain text, and how it moves. The live thread is an XState actor whose
+ * A thread's position: the machine's value as plain text, and how it moves. The live thread is an XState actor whose
  * transition is the table compiled from the machine; replay calls that transition directly.
  *
  * - The table moves exactly as the machine itself does (test/actors/thread/agreement.test.ts). Interpreting the
@@ -22,41 +22,44 @@ export interface Position {
   readonly gate: 'open' | 'paused'
 }
 
-/** Moves a place by a signal. */
-export type Move = (place: Position, signal: Signal) => Position
+/** Moves a position by a signal. */
+export type Move = (position: Position, signal: Signal) => Position
 
-const places = new Map<string, Position>()
+const positions = new Map<string, Position>()
 
-/** One object per place, so that places can be compared by identity. */
+/** One object per position, so that positions can be compared by identity. */
 export function positionAt(gate: Position['gate'], work: Work): Position {
   const name = `${gate}.${work}`
-  const known = places.get(name) ?? { gate, work }
-  places.set(name, known)
+  const known = positions.get(name) ?? { gate, work }
+  positions.set(name, known)
   return known
 }
 
-function named(name: string): Position {
+function positionOf(name: string): Position {
   const dot = name.indexOf('.')
   return positionAt(name.slice(0, dot) as Position['gate'], name.slice(dot + 1) as Work)
 }
 
-interface Way {
+interface Target {
   readonly allows: Transition['allows']
   readonly to: Position
 }
 
-/** The table with places for names: moving makes no text. */
-const ways = new Map<Position, ReadonlyMap<string, readonly Way[]>>()
+/** The table with positions for names: a move makes no text. */
+const targets = new Map<Position, ReadonlyMap<string, readonly Target[]>>()
 for (const [name, moves] of compileMachine(threadMachine.root)) {
-  const from = named(name)
-  const toWay = ({ allows, target }: Transition): Way => ({ allows, to: target === undefined ? from : named(target) })
-  ways.set(from, new Map([...moves].map(([type, options]) => [type, options.map(toWay)])))
+  const from = positionOf(name)
+  const toTarget = ({ allows, target }: Transition): Target => ({
+    allows,
+    to: target === undefined ? from : positionOf(target),
+  })
+  targets.set(from, new Map([...moves].map(([type, options]) => [type, options.map(toTarget)])))
 }
 
-export const moveByTable: Move = (place, signal) => {
-  const found = ways.get(place)?.get(signal.type)
+export const moveByTable: Move = (position, signal) => {
+  const found = targets.get(position)?.get(signal.type)
   if (found) for (const { allows, to } of found) if (allows(signal)) return to
-  return place
+  return position
 }
 
 const logic = fromTransition(moveByTable, ({ input }: { input: Position }) => input)
@@ -78,9 +81,9 @@ const house = fromTransition(
 export class ThreadActors {
   readonly #house = createActor(house).start()
 
-  /** The live actor of a thread, standing at `place`. */
-  create(place: Position): ThreadActor {
-    return createActor(logic, { input: place, parent: this.#house }).start()
+  /** The live actor of a thread that stands at `position`. */
+  create(position: Position): ThreadActor {
+    return createActor(logic, { input: position, parent: this.#house }).start()
   }
 
   stop(thread: ThreadActor): void {

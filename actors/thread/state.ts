@@ -3,7 +3,7 @@
  * changed in place, never copied: a step costs the same at the first and at the ten-thousandth message.
  *
  * - State is a function of the records alone; it holds no clock, no definition, no live object.
- * TS2 `wants` changes whenever `outstanding(state)` may have changed other than by the landing of a call, so
+ * TS2 `effectsEpoch` changes whenever `outstanding(state)` may have changed other than by the landing of a call, so
  *     that a runtime compares effects only then.
  *     All fields are there from the beginning, the empty ones undefined: states of one shape are fast to read.
  * TS3 A step number is used once: a step that was asked and never answered is spent when its turn ends.
@@ -56,7 +56,7 @@ export interface Turn {
   /** Calls that were made, those that children answer too. */
   calls: number
   readonly limits: Amounts | undefined
-  /** The turn ends when the calls of its step are answered; and what is to be said of that. */
+  /** Why the turn ends when the calls of its step are answered, and a detail for people. */
   stop: StopReason | undefined
   detail: string | undefined
   /** Of calls with a policy. */
@@ -65,16 +65,16 @@ export interface Turn {
   attachments: readonly string[] | undefined
   /** Where two sides speak by turns. */
   session: Session | undefined
-  /** What the agent said last, and the output that it gave. */
+  /** The agent's last text; `output` is what it gave in the form of its schema. */
   text: string
-  /** Where the last of it was not a reply's text. */
+  /** Where a call decided the outcome, and not the text of a reply. */
   finalOutcome: FinalOutcome | undefined
   output: Json | undefined
-  /** How often the model was asked again, because the turn could not end with what it said. */
+  /** How often the model was asked again for the output that the turn must end with. */
   asked: number
   /** The prompt whose forced call was made. */
   relaxed: string | undefined
-  /** What its calls gave, where that is asked for (`Gives`). */
+  /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
 }
 
@@ -105,7 +105,7 @@ export interface Child {
   id: string
   /** The id of its first attempt, where there were more. */
   first?: string
-  /** What it is at, where it is called again when it fails. */
+  /** What it was asked, kept for another attempt while it is supervised. */
   supervised?: SupervisedCall
   readonly agent: string
   readonly name?: string
@@ -120,33 +120,33 @@ export interface Child {
   ended?: true
   /** The number of its last mail. */
   lastMailNumber?: number
-  /** What it says that it is doing. */
+  /** What it last said that it is doing. */
   statusText?: string
 }
 
-/** A child that was asked for and cannot begin yet. */
+/** A child that was asked for and cannot begin before its values are given. */
 export interface DeferredChild extends Deferred {
   readonly tool: string
   readonly at: number
-  /** It has its values, and begins when there is a place. */
+  /** Its values: it begins when there is a place. */
   ready?: Sealed
   /** The side that asked for it, where there are two. */
   readonly side?: SideName
 }
 
-/** Who wants to hear how a turn of this thread ended. */
+/** A thread that waits for the outcome of a turn of this one. */
 export interface PendingReply extends ReplyTo {
-  /** The message that asked for it. */
+  /** The message that asks for it. */
   readonly message: string
-  /** The turn that has read it. */
+  /** The turn that has read the message. */
   run?: string
-  /** It was taken back before it was read, and why. */
+  /** Why the message was withdrawn before it was read; may be empty. */
   withdrawn?: string
 }
 
 export interface MessageEdit {
   readonly id: string
-  /** Absent: it is gone. */
+  /** Absent: the message is removed. */
   readonly text?: string
   /** The record that says so. */
   readonly seq: number
@@ -168,9 +168,9 @@ export interface QueuedCall {
   readonly notBefore: number
   /** Whose call it is, where there are two sides. */
   readonly side?: SideName
-  /** The command that asked for it, or the schedule: it is made in a turn of its own if this one ends first. */
+  /** The command or schedule that asked for it: it is made in a turn of its own if this one ends first. */
   readonly by?: string
-  /** Its time had come: no cancel of the turn that it happens to join takes it away. */
+  /** It outlives the cancel of a turn that it happens to join. */
   readonly scheduled?: true
 }
 
@@ -219,7 +219,7 @@ export interface ThreadState {
   childCounters: Record<string, number>
   /** Children that are at work. */
   working: number
-  /** Children that are not over. */
+  /** Children that have not ended. */
   living: number
   /** Children that failed and are to be called again, by reference. */
   retries: string[]
@@ -232,7 +232,7 @@ export interface ThreadState {
   /** Of a child: what its parent calls it, and whether it stays. */
   child: ThreadCreated['child']
   pendingReplies: PendingReply[]
-  /** What bodies have said to the parent, and what was not sent yet. */
+  /** What bodies have said to the parent and was not sent yet. */
   outbox: Saying[]
   /** Mails that were sent to the parent. */
   mailsToParent: number
@@ -254,17 +254,17 @@ export interface ThreadState {
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
   values: Record<string, { readonly value?: Json; readonly version: number }>
   accepted: Map<string, Accepted>
-  /** Its own. */
+  /** Of this thread alone. */
   usage: Usage
-  /** Of all below, as far as children have reported. */
+  /** Of all descendants, as far as children have reported. */
   usageBelow: Usage
-  /** Of both, by model. */
+  /** Usage of this thread and its descendants, per model. */
   byModel: ModelUsage[]
-  /** Of a child: what its parent was not told yet. */
+  /** Of a child: usage that was not reported to its parent yet. */
   unreported: ModelUsage[]
-  /** Where it may not spend what it likes. */
+  /** Undefined where nothing is limited. */
   budget: BudgetAccount | undefined
-  /** Its parent knows that it is over. */
+  /** The parent was told that this thread has ended. */
   parentKnowsEnd: boolean
   /** Messages that read otherwise than they were recorded, the last edit last. */
   edits: readonly MessageEdit[]
@@ -356,6 +356,6 @@ export function statusOf(state: Pick<ThreadState, 'position'>): Status {
 }
 
 /** The thread takes no more messages. */
-export function hasEnded({ position: place }: Pick<ThreadState, 'position'>): boolean {
-  return place.work === 'done' || place.work === 'terminated'
+export function hasEnded({ position }: Pick<ThreadState, 'position'>): boolean {
+  return position.work === 'done' || position.work === 'terminated'
 }

@@ -1,10 +1,10 @@
 /**
- * Variables of a thread: how they change, and who waits for one. What is needed and what definitions give is said by
- * the host at the moment of a decision; that someone waits, and for what, is a record.
+ * Variables of a thread: how they change, and which calls and turns wait for one. What is needed, and what definitions
+ * give, the host passes with every decision; that a call or a turn waits, and for what, is a record.
  *
  * - The calls of one step see the same values: a change counts from the next step on. A name that a call of the
  *   step waits for had no value in it, so it counts at once.
- * - Whoever waits for variables holds no worker and no model, and goes on by itself when they have values.
+ * - A call or turn that waits for variables holds no worker and no model, and continues by itself when they are set.
  */
 import { changedEnv, hasValue } from '../../src/core/env.js'
 import type { Env, SealedEnv } from '../../src/core/env.js'
@@ -12,14 +12,14 @@ import type { CallFreed, EnvChanged, Fact, ThreadRecord, TurnFreed, TurnHeld } f
 import { takeResults } from './turn/results.js'
 import { release } from './calls/slots.js'
 import type { Slot } from './calls/slots.js'
-import type { ThreadState } from './state.js'
+import type { ThreadState, Turn } from './state.js'
 
-/** What the host knows of variables. */
-export interface Needs {
+/** What definitions say of variables. */
+export interface NeededVariables {
   /** What the agent and its prompts need. */
   readonly ofTurn: readonly string[]
-  /** Whether definitions or the skein's options have a value. */
-  gives(name: string): boolean
+  /** Of `unsetVariables`, those that definitions or the skein's options give a value. */
+  readonly given: ReadonlySet<string>
 }
 
 type OfVariables = Extract<ThreadRecord, { readonly type: 'env.changed' | 'call.freed' | 'turn.held' | 'turn.freed' }>
@@ -58,15 +58,25 @@ function withAwaited({ own, inherited }: Env, { env, slots }: ThreadState): Env 
   return { keys: env.keys, own: add(own, env.own), inherited: add(inherited, env.inherited) }
 }
 
-/** The next that must wait for variables, or need not any more. */
-export function dueOfVariables(state: ThreadState, needs: Needs | undefined): Fact | undefined {
+/** Names that `dueHold` looks at and that have no value in the thread: a definition may give them one. */
+export function unsetVariables(state: ThreadState, ofTurn: readonly string[]): readonly string[] {
+  const { slots, turn } = state
+  if (!turn) return []
+  if (slots.open === 0) return mayHoldTurn(state, turn) ? unsetIn(state.env, ofTurn) : []
+  return slots.needing.flatMap((index) => {
+    const slot = slots.items[index]
+    return slot && mayWait(slot) ? unsetIn(envOfStep(state), slot.call.needs ?? []) : []
+  })
+}
+
+/** The next call, or turn, that must wait for variables, or need not any more. */
+export function dueHold(state: ThreadState, { ofTurn, given }: NeededVariables): Fact | undefined {
   const { slots, step } = state
-  if (!needs) return undefined
-  if (slots.open === 0) return dueOfTurn(state, needs)
+  if (slots.open === 0) return dueTurnHold(state, { ofTurn, given })
   for (const index of slots.needing) {
     const slot = slots.items[index]
     if (!slot || !mayWait(slot)) continue
-    const missing = missingOf(envOfStep(state), slot.call.needs ?? [], needs)
+    const missing = missingOf(envOfStep(state), slot.call.needs ?? [], given)
     if (missing.length > 0 && !sameNames(missing, slot.hold?.missing))
       return { type: 'call.held', step, index, why: 'variables', missing }
     if (missing.length === 0 && slot.hold) return { type: 'call.freed', step, index }
@@ -74,23 +84,30 @@ export function dueOfVariables(state: ThreadState, needs: Needs | undefined): Fa
   return undefined
 }
 
-/** It has not begun, and waits for nobody else. */
+/** The call has not begun, and waits for nobody else. */
 function mayWait({ outcome, began, hold }: Slot): boolean {
   return !outcome && !began && (!hold || hold.why === 'variables')
 }
 
-function dueOfTurn({ turn, env, position: place }: ThreadState, needs: Needs): Fact | undefined {
-  if (!turn || (place.work !== 'thinking' && !turn.missingVariables) || turn.stop) return undefined
-  const missing = missingOf(env, needs.ofTurn, needs)
-  if (missing.length > 0)
-    return turn.missingVariables && sameNames(missing, turn.missingVariables.missing)
-      ? undefined
-      : { type: 'turn.held', run: turn.run, missing }
-  return turn.missingVariables && { type: 'turn.freed', run: turn.run }
+function mayHoldTurn({ position }: ThreadState, { stop, missingVariables }: Turn): boolean {
+  return !stop && (position.work === 'thinking' || missingVariables !== undefined)
 }
 
-function missingOf(env: Env, names: readonly string[], { gives }: Needs): readonly string[] {
-  return names.filter((name) => !hasValue(env, name) && !gives(name))
+function dueTurnHold(state: ThreadState, { ofTurn, given }: NeededVariables): Fact | undefined {
+  const { turn, env } = state
+  if (!turn || !mayHoldTurn(state, turn)) return undefined
+  const { run, missingVariables } = turn
+  const missing = missingOf(env, ofTurn, given)
+  if (missing.length === 0) return missingVariables && { type: 'turn.freed', run }
+  return sameNames(missing, missingVariables?.missing) ? undefined : { type: 'turn.held', run, missing }
+}
+
+function unsetIn(env: Env, names: readonly string[]): readonly string[] {
+  return names.filter((name) => !hasValue(env, name))
+}
+
+function missingOf(env: Env, names: readonly string[], given: ReadonlySet<string>): readonly string[] {
+  return names.filter((name) => !hasValue(env, name) && !given.has(name))
 }
 
 function sameNames(some: readonly string[], others: readonly string[] | undefined): boolean {

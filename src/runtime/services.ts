@@ -2,7 +2,7 @@
  * What a host, its threads and their effects are made with (types only): the settings of the host, the services that
  * effects use, and the two sides of a running effect. Belongs to no room, so that all of them may name it.
  */
-import type { Landing } from '../../actors/thread/decide/commands.js'
+import type { Landing } from '../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { Blobs } from '../backend/port.js'

@@ -3,8 +3,12 @@
  * records. Owns no assertion.
  */
 import * as fc from 'fast-check'
-import { due, land, obey } from '../../actors/thread/decide/commands.js'
-import type { Decision, Landing, DecisionContext, ResolvedCommand } from '../../actors/thread/decide/commands.js'
+import { obey } from '../../actors/thread/decide/commands.js'
+import type { Decision, ResolvedCommand } from '../../actors/thread/decide/decision.js'
+import { due } from '../../actors/thread/decide/due.js'
+import type { DueContext } from '../../actors/thread/decide/due.js'
+import { land } from '../../actors/thread/decide/landings.js'
+import type { Landing } from '../../actors/thread/decide/landings.js'
 import { fold } from '../../actors/thread/fold.js'
 import { outstanding } from '../../actors/thread/outstanding.js'
 import type { Move } from '../../actors/thread/position.js'
@@ -249,7 +253,7 @@ export interface Watcher {
 const maxWallClockMs = 10_000
 
 /** Half of the lives have two sides. */
-export function momentOf(all: readonly Happening[], now: number): DecisionContext {
+export function momentOf(all: readonly Happening[], now: number): DueContext {
   return { now, maxWallClockMs, mayBegin: true, ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }) }
 }
 
@@ -264,7 +268,7 @@ export function live(
   const records: ThreadRecord[] = []
   const before: Landing[] = []
   let now = 1_000
-  const moment = (): DecisionContext => momentOf(all, now)
+  const moment = (): DueContext => momentOf(all, now)
   const record = (fact: Fact, by?: string): void => {
     const next: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
     fold(state, next, move)

@@ -1,6 +1,10 @@
 /** A thread's life told step by step, for tests that say what happens and look at the state. Owns no assertion. */
-import { due, land, obey } from '../../actors/thread/decide/commands.js'
-import type { Decision, Landing, DecisionContext, ResolvedCommand } from '../../actors/thread/decide/commands.js'
+import { obey } from '../../actors/thread/decide/commands.js'
+import type { Decision, ResolvedCommand } from '../../actors/thread/decide/decision.js'
+import { due } from '../../actors/thread/decide/due.js'
+import type { DueContext } from '../../actors/thread/decide/due.js'
+import { land } from '../../actors/thread/decide/landings.js'
+import type { Landing } from '../../actors/thread/decide/landings.js'
 import { fold } from '../../actors/thread/fold.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
@@ -35,7 +39,7 @@ export function freshThread({ maxWallClockMs }: { readonly maxWallClockMs?: numb
   const state = createState('t')
   const records: ThreadRecord[] = []
   let ids = 0
-  const moment = (): DecisionContext => ({
+  const moment = (): DueContext => ({
     now: tale.now,
     mayBegin: true,
     ...(maxWallClockMs !== undefined && { maxWallClockMs }),

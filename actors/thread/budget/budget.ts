@@ -1,7 +1,6 @@
 /**
- * The purse of a thread that has a budget (L2): what is left of it, and what is reserved for children. A child's
- * budget is taken out of its parent's purse by the record that calls it, and what is left of it comes back with the
- * record of its report.
+ * The budget of a thread (L2): what is left of it, and what is reserved for children. A child's budget is taken out of
+ * its parent's by the record that calls it, and what is left of it comes back with the record of its report.
  *
  * BG1 What is spent, left, reserved and under way between two threads adds up to what the root was given, at every
  *     record.
@@ -16,11 +15,11 @@ import { noUsage } from '../../../src/core/usage.js'
 import type { Usage } from '../../../src/core/usage.js'
 import type { ThreadState } from '../state.js'
 
-/** Each names the same kinds. */
+/** The three name the same kinds; a kind that they do not name is not limited. */
 export interface BudgetAccount {
   left: Amounts
   reserved: Amounts
-  /** By it and all below, and not reported yet. */
+  /** By the thread and all below it, not reported yet. */
   spent: Amounts
 }
 
@@ -29,32 +28,32 @@ export function openAccount(left: Amounts): BudgetAccount {
 }
 
 /** A message brings what its answer may cost. */
-export function isGranted(state: ThreadState, grant: Amounts): void {
-  const { budget: purse } = state
-  if (!purse) {
+export function addGrant(state: ThreadState, grant: Amounts): void {
+  const { budget } = state
+  if (!budget) {
     state.budget = openAccount(grant)
     return
   }
-  // What it did not name before was not limited; what it does not name now is not either, when all else was given back.
+  // A kind without a limit stays without one; once all is given back, only what the new grant names is limited.
   const names =
-    isNothing(purse.left) && isNothing(purse.reserved)
+    isNothing(budget.left) && isNothing(budget.reserved)
       ? nothingOf(grant)
-      : { ...nothingOf(grant), ...nothingOf(purse.left) }
+      : { ...nothingOf(grant), ...nothingOf(budget.left) }
   const zero = (amounts: Amounts): Amounts => changeAmounts(names, amounts)
   state.budget = {
-    left: changeAmounts(zero(purse.left), grant),
-    reserved: zero(purse.reserved),
-    spent: zero(purse.spent),
+    left: changeAmounts(zero(budget.left), grant),
+    reserved: zero(budget.reserved),
+    spent: zero(budget.spent),
   }
 }
 
-/** Not one that cannot be made, and not the turn's last word. */
+/** Not a call that is refused, and not the output of the turn. */
 export function isCounted({ tool, refused }: RecordedCall): boolean {
   return !refused && tool !== 'response'
 }
 
-export function pay({ budget: purse }: ThreadState, calls: readonly RecordedCall[], usage?: Usage): void {
-  if (!purse) return
+export function pay({ budget }: ThreadState, calls: readonly RecordedCall[], usage?: Usage): void {
+  if (!budget) return
   const cost = usage ?? noUsage
   const amounts = {
     tokens: tokensOf(cost),
@@ -62,64 +61,64 @@ export function pay({ budget: purse }: ThreadState, calls: readonly RecordedCall
     toolCalls: calls.filter(isCounted).length,
     steps: usage ? 1 : 0,
   }
-  purse.left = changeAmounts(purse.left, amounts, -1)
-  purse.spent = changeAmounts(purse.spent, amounts)
+  budget.left = changeAmounts(budget.left, amounts, -1)
+  budget.spent = changeAmounts(budget.spent, amounts)
 }
 
-export function reserve({ budget: purse }: ThreadState, grant: Amounts): void {
-  if (!purse) return
-  purse.left = changeAmounts(purse.left, grant, -1)
-  purse.reserved = changeAmounts(purse.reserved, grant)
+export function reserve({ budget }: ThreadState, grant: Amounts): void {
+  if (!budget) return
+  budget.left = changeAmounts(budget.left, grant, -1)
+  budget.reserved = changeAmounts(budget.reserved, grant)
 }
 
-/** A child has told what it spent, and gives back. */
-export function takeBack({ budget: purse }: ThreadState, { amounts = {}, returned = {} }: Spent): void {
-  if (!purse) return
-  purse.reserved = changeAmounts(changeAmounts(purse.reserved, amounts, -1), returned, -1)
-  purse.left = changeAmounts(purse.left, returned)
-  purse.spent = changeAmounts(purse.spent, amounts)
+/** A child reports what it spent and returns. */
+export function takeBack({ budget }: ThreadState, { amounts = {}, returned = {} }: Spent): void {
+  if (!budget) return
+  budget.reserved = changeAmounts(changeAmounts(budget.reserved, amounts, -1), returned, -1)
+  budget.left = changeAmounts(budget.left, returned)
+  budget.spent = changeAmounts(budget.spent, amounts)
 }
 
-/** What goes with a report; `all`: nothing is expected of it any more. */
-export function reportOf({ budget: purse }: ThreadState, all: boolean): Pick<Spent, 'amounts' | 'returned'> {
-  return purse ? { amounts: purse.spent, ...(all && { returned: purse.left }) } : {}
+/** What goes with a report; `all`: no further answer is expected, so what is left is returned. */
+export function reportOf({ budget }: ThreadState, all: boolean): Pick<Spent, 'amounts' | 'returned'> {
+  return budget ? { amounts: budget.spent, ...(all && { returned: budget.left }) } : {}
 }
 
-export function applyReport({ budget: purse }: ThreadState, { returned = {} }: Spent): void {
-  if (!purse) return
-  purse.left = changeAmounts(purse.left, returned, -1)
-  purse.spent = nothingOf(purse.spent)
+export function applyReport({ budget }: ThreadState, { returned = {} }: Spent): void {
+  if (!budget) return
+  budget.left = changeAmounts(budget.left, returned, -1)
+  budget.spent = nothingOf(budget.spent)
 }
 
-/** There is something in it that its parent should have. */
-export function owesParent({ budget: purse }: ThreadState): boolean {
-  return purse !== undefined && !(isNothing(purse.left) && isNothing(purse.spent))
+/** Something is left, or was spent and not reported. */
+export function owesParent({ budget }: ThreadState): boolean {
+  return budget !== undefined && !(isNothing(budget.left) && isNothing(budget.spent))
 }
 
 /** Without these a model cannot be asked. */
 const vital = ['tokens', 'nanoUsd', 'steps'] as const
 
-/** What is used up, if anything is. */
-export function exhaustedKinds({ budget: purse }: ThreadState): string | undefined {
-  const kind = purse && vital.find((each) => (purse.left[each] ?? 1) <= 0)
+/** The first kind that is used up, by its public name. */
+export function exhaustedKinds({ budget }: ThreadState): string | undefined {
+  const kind = budget && vital.find((each) => (budget.left[each] ?? 1) <= 0)
   return kind === 'nanoUsd' ? 'costUsd' : kind
 }
 
-/** What a child gets; undefined where nothing is limited. */
+/** What a child gets: its own budget or a share; undefined where nothing is limited. */
 export function grantFor(
-  { budget: purse }: ThreadState,
+  { budget }: ThreadState,
   { budget: own, maxParallel }: Pick<ChildCall, 'budget' | 'maxParallel'>,
 ): Amounts | 'wait' | 'spent' | undefined {
-  if (!purse && !own) return undefined
-  const left = purse?.left ?? {}
+  if (!budget && !own) return undefined
+  const left = budget?.left ?? {}
   const grant: { -readonly [Kind in keyof Amounts]: number } = { ...own }
   let waits = false
   for (const kind of budgetKinds) {
-    const there = left[kind]
-    if (there === undefined) continue
-    const wanted = own?.[kind] ?? Math.max(1, Math.floor(there / maxParallel))
-    if (there < wanted && (purse?.reserved[kind] ?? 0) > 0) waits = true
-    grant[kind] = Math.max(0, Math.min(wanted, there))
+    const available = left[kind]
+    if (available === undefined) continue
+    const amount = own?.[kind] ?? Math.max(1, Math.floor(available / maxParallel))
+    if (available < amount && (budget?.reserved[kind] ?? 0) > 0) waits = true
+    grant[kind] = Math.max(0, Math.min(amount, available))
   }
   if (waits) return 'wait'
   if (vital.some((kind) => grant[kind] === 0)) return 'spent'

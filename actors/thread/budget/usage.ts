@@ -25,7 +25,7 @@ export function spend(
   pay(state, calls, usage)
 }
 
-/** A child has told what it and all below it have spent. */
+/** A child reports what it and all below it have spent. */
 export function addUsageBelow(state: ThreadState, spent: Spent | undefined): void {
   if (!spent) return
   state.usageBelow = addUsage(state.usageBelow, sumUsage(spent.byModel))
@@ -38,29 +38,30 @@ function note(state: ThreadState, usage: readonly ModelUsage[]): void {
   for (const each of usage) {
     if (each.inputTokens === 0 && each.outputTokens === 0 && each.costUsd === 0) continue
     addByModel(state.byModel, each)
-    // Nobody asks a thread that no other one waits for.
+    // A root reports to nobody.
     if (state.child) addByModel(state.unreported, each)
   }
 }
 
-/** What is known to have failed has not happened; anything else has, or may have. */
+/** A body that is known to have failed has done nothing; any other outcome has happened, or may have. */
 const harmless: ReadonlySet<FailureCode> = new Set(['TOOL_THREW', 'TOOL_FAILED'])
 
-/** A call has an outcome that counts. */
+/** Counts a call that has, or may have, done something to the world that cannot be done twice. */
 export function noteEffect(state: ThreadState, { call, began }: Slot, outcome: Outcome): void {
   if (!state.child || !began || !call.sideEffect || call.idempotent) return
   if (outcome.ok || !harmless.has(outcome.failure.code)) state.effects++
 }
 
-/** What goes with a report; `all`: nothing is expected of it any more. */
+/** What goes with a report; `all`: no further answer is expected, so what is left is returned. */
 export function unreported(state: ThreadState, all: boolean): { readonly spent?: Spent } {
-  const { unreported: byModel, budget: purse, effects } = state
-  return byModel.length === 0 && !purse && effects === 0
+  const { unreported: byModel, budget, effects } = state
+  return byModel.length === 0 && !budget && effects === 0
     ? {}
     : { spent: { byModel: [...byModel], ...reportOf(state, all), ...(effects > 0 && { effects }) } }
 }
 
-export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
+/** What the report says is no longer unreported. */
+export function noteReport(state: ThreadState, { spent, over, to }: ReportSent): void {
   state.mailsToParent += to.length
   state.unreported = []
   state.effects = 0
@@ -69,12 +70,12 @@ export function reportSent(state: ThreadState, { spent, over, to }: ReportSent):
 }
 
 /**
- * It rests, and has something that its parent was not told: what came late from below, what others had it do, that it
- * is over.
+ * A child at rest that has something to report although nobody waits: usage that came late from below, turns that
+ * others began, its end.
  */
 export function owesUsageReport(state: ThreadState): boolean {
-  const { parent, child, turn, pendingReplies: owed } = state
-  if (!child || parent === undefined || turn || owed.length > 0) return false
+  const { parent, child, turn, pendingReplies } = state
+  if (!child || parent === undefined || turn || pendingReplies.length > 0) return false
   return state.unreported.length > 0 || owesParent(state) || (hasEnded(state) && !state.parentKnowsEnd)
 }
 

@@ -1,6 +1,4 @@
-/**
- * Calls in the fold: what a record about one call of the step changes.
- */
+/** Calls in the fold: what a record about one call of the step changes. */
 import { defined } from '../../../src/core/defined.js'
 import { kvKey, kvSpace } from '../../../src/core/records/change.js'
 import type { Changes } from '../../../src/core/records/change.js'
@@ -11,18 +9,24 @@ import type {
   CallDecided,
   CallHeld,
   CallQueued,
+  CallReturned,
   CallSettled,
-  ChildReported,
   Landed,
 } from '../../../src/core/records/record.js'
 import { applySchedules, schedulesKey } from '../../../src/core/records/schedule.js'
 import { applyChanges } from '../../../src/core/tree.js'
-import { childReported } from '../children/children.js'
-import { deniedOutcome } from '../turn/denied.js'
 import { countOutcome } from '../decide/policy.js'
-import { takeResults } from '../turn/results.js'
-import { close, edit, hold, release, settle } from './slots.js'
+import { deniedOutcome, takeResults } from '../turn/results.js'
+import { close, edit, fill, hold, release, settle } from './slots.js'
 import type { ThreadState } from '../state.js'
+
+export function callReturned(state: ThreadState, record: CallReturned & { readonly at: number }): boolean {
+  if (!fill(state.slots, record.index, record)) return false
+  takeResults(state, record.at)
+  // Calls behind it may be startable now (TS2: what is wanted has changed).
+  if (state.slots.ordered) state.effectsEpoch++
+  return true
+}
 
 export function callHeld(
   { slots }: ThreadState,
@@ -35,14 +39,14 @@ export function callSettled(state: ThreadState, record: CallSettled & { readonly
   const slot = state.slots.items[record.index]
   const verdict = settle(state.slots, record)
   if (!slot || !verdict) return false
-  if (verdict.kept) keep(state, verdict.kept, record)
+  if (verdict.kept) applyLanded(state, verdict.kept, record)
   if (record.verdict === 'kept' && state.turn) countOutcome(state.turn, slot, record.at)
   if (record.verdict === 'stale' || state.slots.ordered) state.effectsEpoch++
   takeResults(state, record.at)
   return true
 }
 
-function keep(
+function applyLanded(
   state: ThreadState,
   { changes, queued, messages, attached, told }: Landed,
   { step, index }: CallSettled,
@@ -70,7 +74,7 @@ export function applyValueChanges(state: ThreadState, { files, values, schedules
   for (const { key, value } of values ?? []) setValue(state, key, value)
   if (!schedules) return true
   setValue(state, schedulesKey, applySchedules(state.values[schedulesKey]?.value, schedules))
-  // Another one may be the next (TS2).
+  // Another schedule may be the next (TS2: what is wanted has changed).
   state.effectsEpoch++
   return true
 }
@@ -81,7 +85,7 @@ function setValue({ values }: ThreadState, key: string, value: Json | undefined)
   values[key] = value === undefined ? { version } : { value, version }
 }
 
-/** Whatever was scheduled will not happen any more. */
+/** Nothing that was scheduled happens any more. */
 export function dropSchedules(state: ThreadState): void {
   if (state.values[schedulesKey]?.value !== undefined) setValue(state, schedulesKey, undefined)
 }
@@ -90,13 +94,12 @@ export function queueCall(
   state: ThreadState,
   { call, run, by, schedule }: CallQueued & { readonly by?: string },
 ): true {
-  const asked = by ?? schedule
   const notBefore = state.turn && state.position.work === 'thinking' ? state.step + 1 : 0
   state.queuedCalls.push({
     call,
     run,
     notBefore,
-    ...defined({ by: asked }),
+    ...defined({ by: by ?? schedule }),
     ...(schedule !== undefined && { scheduled: true }),
   })
   if (schedule !== undefined) applyValueChanges(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
@@ -111,12 +114,6 @@ export function callAnswered({ slots }: ThreadState, { index, output }: CallAnsw
   return true
 }
 
-export function callReported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
-  const how = childReported(state, record)
-  if (how === 'answered') takeResults(state, record.at)
-  return how !== 'unknown'
-}
-
 export function callDecided(state: ThreadState, record: CallDecided): boolean {
   const { index, decision, call } = record
   const { slots } = state
@@ -129,7 +126,7 @@ export function callDecided(state: ThreadState, record: CallDecided): boolean {
   }
   release(slots, slot)
   if (call) edit(slots, slot, call)
-  // What may have happened is done again as something new.
+  // An approved retry of a call that may have happened needs an intent of its own.
   slot.began = undefined
   return true
 }

@@ -83,7 +83,7 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
   }
 }
 
-/** A hold in its time. */
+/** A hold, since when, and until when. */
 export interface HeldSlot extends Hold {
   readonly at: number
   readonly deadlineAt?: number
@@ -121,7 +121,7 @@ export interface Slots {
   readonly label?: string
 }
 
-/** Where the calls come from. */
+/** The reply that the calls come from. */
 export interface CallOrigin {
   readonly text?: string
   readonly side?: SideName
@@ -174,14 +174,14 @@ export function createSlots(
   return slots
 }
 
-/** It starts only when the ones before it are done. */
+/** The call starts, or is answered, only when the calls before it are settled. */
 function needsOrder({ sideEffect, inTurn, policy, child, asks }: RecordedCall): boolean {
   return Boolean(sideEffect ?? inTurn ?? policy ?? child ?? asks)
 }
 
-/** The time that someone has begins when they are asked. */
-function heldAt(why: Hold, at: number): HeldSlot {
-  return { ...why, at, ...(why.deadlineMs !== undefined && { deadlineAt: at + why.deadlineMs }) }
+/** A deadline counts from when the person is asked. */
+function heldAt(reason: Hold, at: number): HeldSlot {
+  return { ...reason, at, ...(reason.deadlineMs !== undefined && { deadlineAt: at + reason.deadlineMs }) }
 }
 
 /** The same call with other args. */
@@ -192,7 +192,7 @@ export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
   if (needsOrder(call)) slots.ordered = true
 }
 
-/** It has an outcome, and whether that counts is said when its turn comes. */
+/** The call has an outcome; whether that counts is decided when its turn comes. */
 export function awaitsVerdict({ landed }: Slot): boolean {
   return landed !== undefined
 }
@@ -214,14 +214,14 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
   return true
 }
 
-/** It has an outcome that counts. */
+/** The call has an outcome that counts. */
 function done(slots: Slots, { call, join }: Slot): void {
   slots.open--
   if (join) slots.joining--
   if (!call.child) slots.own--
 }
 
-/** The body had not started after all. */
+/** The intent is taken back: the body never started. */
 export function unbegin(slots: Slots, index: number): boolean {
   const slot = slots.items[index]
   if (!slot?.began || slot.outcome) return false
@@ -244,7 +244,7 @@ export function begin(slots: Slots, { index, at }: { readonly index: number; rea
   return true
 }
 
-/** Gives the verdict; what came with the outcome, when it counts. */
+/** Applies a verdict. `kept`: what came with the outcome, where that counts. */
 export function settle(
   slots: Slots,
   { index, verdict, outcome, text, media }: CallSettled,
@@ -270,12 +270,12 @@ export function settle(
   return {}
 }
 
-export function hold(slots: Slots, index: number, why: HeldSlot): boolean {
+export function hold(slots: Slots, index: number, held: HeldSlot): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome) return false
   if (!slot.hold) slots.held++
-  if (why.why === 'children' && slot.hold?.why !== 'children') slots.heldByChildren++
-  slot.hold = why
+  if (held.why === 'children' && slot.hold?.why !== 'children') slots.heldByChildren++
+  slot.hold = held
   slot.passed = true
   return true
 }
@@ -294,7 +294,7 @@ export function release(slots: Slots, slot: Slot): void {
   slots.held--
 }
 
-/** Gives a call its last outcome whatever it waits for: nothing is to be said about it any more. */
+/** Gives a call its final outcome, whatever it waits for; there will be no verdict. */
 export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
   release(slots, slot)
   slot.outcome = outcome
@@ -306,8 +306,8 @@ export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
 }
 
 /**
- * Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was
- * changed.
+ * Closes what is open, at the end of a turn. An outcome without a verdict does not count, unless the call changed the
+ * world.
  */
 export function closeRest(
   slots: Slots,
@@ -330,11 +330,12 @@ export function drain(slots: Slots, take: (slot: Slot, index: number, outcome: O
   }
 }
 
-/** The call whose turn it is. */
+/** The call whose turn has come. */
 export function firstUndrained(slots: Slots): Slot | undefined {
   return slots.items[slots.drained]
 }
 
+/** What the first held call waits for; people before children. */
 export function firstHeld(slots: Slots): HoldReason | undefined {
   if (slots.held === slots.heldByChildren) return slots.held > 0 || slots.open > slots.own ? 'children' : undefined
   return slots.items.find(({ hold: held }) => held && held.why !== 'children')?.hold?.why

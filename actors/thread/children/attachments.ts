@@ -1,7 +1,6 @@
 /**
- * Files that came with a message or an answer, put into this thread's `/attachments` (S8).
- *
- * - What the model reads of them are the paths at which they are here, never those where they come from.
+ * Files that come with a message or an answer, put into this thread's `/attachments` (S8). The model reads the paths at
+ * which they are here, never those of the thread that sent them.
  */
 import { attachedText, namesOf, placeAttachments } from '../../../src/core/attachments.js'
 import { isObject } from '../../../src/core/json.js'
@@ -13,22 +12,22 @@ import { applyChanges, thawTree } from '../../../src/core/tree.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
 import type { ThreadState } from '../state.js'
 
-/** AH1: where each is now, by its name. */
+/** Gives the path of each file here, by its name. */
 function put(state: ThreadState, files: FrozenTree, at: number): ReadonlyMap<string, string> {
   const { changes, paths } = placeAttachments(state.files, thawTree(files))
   state.files = applyChanges(state.files, changes, at)
   return paths
 }
 
-interface Attaching {
+interface MessageFiles {
   readonly text: string
   readonly files?: FrozenTree
-  /** In the order given: paths that are here already, and names in `files`. */
+  /** In the sender's order: paths that are here already, and names in `files`. */
   readonly listed?: readonly string[]
   readonly at: number
 }
 
-interface Attached {
+interface MessageWithFiles {
   readonly text: string
   readonly attachments?: readonly string[]
   /** Of these, what a model is shown. */
@@ -36,7 +35,7 @@ interface Attached {
 }
 
 /** A message with the paths at which its files are now. */
-export function withAttachments(state: ThreadState, { text, files, listed, at }: Attaching): Attached {
+export function withAttachments(state: ThreadState, { text, files, listed, at }: MessageFiles): MessageWithFiles {
   if (!files && !listed) return { text }
   const placed = files ? put(state, files, at) : new Map<string, string>()
   const attachments = listed ? listed.map((each) => placed.get(each) ?? each) : [...placed.values()]

@@ -1,8 +1,8 @@
 /**
  * Children: threads that answer calls of this one. A child is a call filled by another thread: the same slots, the same
- * journal, the same recovery. What is sent to a child or a parent goes out with the record that says so.
+ * journal, the same recovery. Mail to a child or a parent goes out with the record that causes it.
  *
- * - A child is called once for each call; whatever is lost on the way is found in the journal and sent again.
+ * - A child is called once for each call; mail that is lost on the way is found in the journal and sent again.
  * KI2 Children are called in call order, when the ordinary calls before them are settled; then they work beside each
  *     other, `maxParallel` at once, and the rest wait in line (S12).
  * - A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes
@@ -11,12 +11,14 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failureText, parseCallId, resultText } from '../../../src/core/records/message.js'
+import type { Message } from '../../../src/core/records/message.js'
 import type {
   Began,
   ChildCall,
   ChildCalled,
   ChildReported,
   ChildRestarted,
+  ChildrenStopped,
   Fact,
 } from '../../../src/core/records/record.js'
 import { receiveAnswer } from './attachments.js'
@@ -28,12 +30,13 @@ import { keyOfCall, startChild, startOf, termsFor } from './start.js'
 import type { SupervisedCall } from './start.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { Child, ThreadState } from '../state.js'
-import { childRestarted, giveUp, isAttempt, mayTryAgain, supervise } from './supervision.js'
+import { giveUp, isAttempt, mayTryAgain, restart, supervise } from './supervision.js'
+import { takeResults } from '../turn/results.js'
 
-/** The next call that a child may be called for (KI2). */
+/** The next call that a child may be called for (KI2: in call order). */
 function nextCall(state: ThreadState): { readonly index: number; readonly child: ChildCall } | undefined {
-  const { slots, turn, position: place } = state
-  if (!turn || !slots.ordered || place.gate !== 'open') return undefined // LF1
+  const { slots, turn, position } = state
+  if (!turn || !slots.ordered || position.gate !== 'open') return undefined // LF1: a paused thread calls no child
   for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
     const slot = slots.items[index]
     const child = slot?.call.child
@@ -44,54 +47,68 @@ function nextCall(state: ThreadState): { readonly index: number; readonly child:
   return undefined
 }
 
-/** What is to be done about children and whoever waits for this thread. */
+/** The next children that are told to stop, or the next one that is called. */
 export function dueOfChildren(state: ThreadState): Fact | undefined {
-  const { toStop } = state
+  return dueStop(state) ?? dueCall(state)
+}
+
+function dueStop(state: ThreadState): ChildrenStopped | undefined {
+  const { toStop, endedFor } = state
   const [first] = toStop
-  if (first) {
-    const alike = toStop.filter(({ how }) => how === first.how)
-    const messages = alike.flatMap(({ message }) => (message === undefined ? [] : [message]))
-    return {
-      type: 'children.stopped',
-      children: [...new Set(alike.map(({ child }) => child))],
-      how: first.how,
-      ...(messages.length > 0 && { messages }),
-      reason: hasEnded(state)
-        ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}`
-        : 'nobody waits for it any more',
-    }
+  if (!first) return undefined
+  const { how } = first
+  const alike = toStop.filter((each) => each.how === how)
+  const messages = alike.flatMap(({ message }) => (message === undefined ? [] : [message]))
+  return {
+    type: 'children.stopped',
+    children: [...new Set(alike.map(({ child }) => child))],
+    how,
+    ...(messages.length > 0 && { messages }),
+    reason: hasEnded(state)
+      ? `its parent is ${statusOf(state)}${endedFor === undefined ? '' : `: ${endedFor}`}`
+      : 'nobody waits for it any more',
   }
-  return calling(state)
+}
+
+export function childrenStopped(state: ThreadState, { children }: ChildrenStopped): boolean {
+  const stopped = new Set(children)
+  state.toStop = state.toStop.filter(({ child }) => !stopped.has(child))
+  return true
 }
 
 /** The next child is called, or refused; undefined as long as none can be. */
-function calling(state: ThreadState): ChildCalled | undefined {
+function dueCall(state: ThreadState): ChildCalled | undefined {
   const next = nextCall(state)
   const terms = next && termsFor(state, next.child)
   return terms && { type: 'child.called', step: state.step, index: next.index, ...terms }
 }
 
-/** It waits for children, and yet it is its own turn to call one. */
+/** Whether a thread in `waiting.children` could start another child now. */
 export function mayCall(state: ThreadState): boolean {
-  return calling(state) !== undefined
+  return dueCall(state) !== undefined
 }
 
-/** The record says that the child was called. */
 export function childCalled(state: ThreadState, record: ChildCalled & { readonly at: number }): boolean {
+  if (!beginCall(state, record)) return false
+  takeResults(state, record.at)
+  return true
+}
+
+function beginCall(state: ThreadState, record: ChildCalled & { readonly at: number }): boolean {
   const { slots } = state
   const slot = slots.items[record.index]
   if (!slot?.call.child || slot.sent || slot.outcome) return false
   slot.sent = true
   slots.called = record.index + 1
-  const begun = startOf(state, record)
-  if (!begun) {
+  const start = startOf(state, record)
+  if (!start) {
     if (record.refused) close(slots, slot, { ok: false, failure: record.refused })
     return true
   }
-  startChild(state, begun)
-  slot.base = begun.base
-  if (begun.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
-  else close(slots, slot, started(begun.call))
+  startChild(state, start)
+  slot.base = start.base
+  if (start.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
+  else close(slots, slot, started(start.call))
   return true
 }
 
@@ -100,8 +117,14 @@ function started({ reference, create }: ChildCall): Outcome {
   return { ok: true, value: { reference, status: create ? 'started' : 'sent' } }
 }
 
-/** Whether a call was answered by it. */
-export function childReported(
+export function childReported(state: ThreadState, report: ChildReported & { readonly at: number }): boolean {
+  const effect = takeReport(state, report)
+  if (effect === 'answered') takeResults(state, report.at)
+  return effect !== 'unknown'
+}
+
+/** `answered`: a call here has its outcome. */
+function takeReport(
   state: ThreadState,
   report: ChildReported & { readonly at: number },
 ): 'answered' | 'noted' | 'unknown' {
@@ -109,7 +132,7 @@ export function childReported(
   const child = state.children.get(reference)
   if (!child || !isAttempt(child, id)) return 'unknown'
   addUsageBelow(state, spent)
-  // What an earlier attempt had below it comes late.
+  // An earlier attempt reports late what was spent below it.
   if (child.id !== id) return 'noted'
   if (over && !child.ended) {
     child.ended = true
@@ -118,7 +141,7 @@ export function childReported(
   if (number !== undefined) child.lastMailNumber = number
   if (unasked) return 'noted'
   if (began) return deliver(state, child, report)
-  // Of one that was not at work, it is nothing but news.
+  // A child that was not at work reports by itself: no place becomes free.
   if (child.busy > 0 && --child.busy === 0) state.working--
   if (child.supervised && !isWanted(state, child.supervised, call)) delete child.supervised
   const outcome = supervise(state, child, report)
@@ -126,7 +149,7 @@ export function childReported(
   return deliver(state, child, outcome === report.outcome ? report : { ...report, outcome })
 }
 
-/** Somebody waits for what it was asked, or will be told. */
+/** A call still waits for the supervised child, or its answer will be a message. */
 function isWanted(
   state: ThreadState,
   { waits, call: { reference } }: SupervisedCall,
@@ -135,38 +158,34 @@ function isWanted(
   return !hasEnded(state) && (waits === undefined || waitingSlot(state, reference, call) !== undefined)
 }
 
-/** Whether one that is supervised and failed is tried again, as it is recorded with its report. */
-export function isRetried(
+/** Whether a supervised child that failed is tried again, as it is recorded with its report. */
+export function retryOf(
   state: ThreadState,
   report: Omit<ChildReported, 'type'>,
   now: number,
 ): Pick<ChildReported, 'again'> {
   const child = state.children.get(report.reference)
-  const charge = child?.id === report.child && !report.unasked && !report.began ? child.supervised : undefined
-  return charge && report.failed
-    ? { again: isWanted(state, charge, report.call) && mayTryAgain(charge, report, now) }
+  const supervised = child?.id === report.child && !report.unasked && !report.began ? child.supervised : undefined
+  return supervised && report.failed
+    ? { again: isWanted(state, supervised, report.call) && mayTryAgain(supervised, report, now) }
     : {}
 }
 
-/** One that failed is not called again after all: that is its answer. */
-export function restartCall(
-  state: ThreadState,
-  record: ChildRestarted & { readonly at: number },
-): 'answered' | 'noted' {
-  const child = state.children.get(record.reference)
-  const charge = child?.supervised
-  const outcome = childRestarted(state, record)
-  if (!outcome || !child || !charge) return 'noted'
-  return deliver(state, child, {
-    reference: record.reference,
-    outcome,
-    ...(charge.waits !== undefined && { call: charge.waits }),
-  })
+/** A child that could not be restarted after all: its failure is the answer. */
+export function childRestarted(state: ThreadState, record: ChildRestarted & { readonly at: number }): boolean {
+  const { reference, at } = record
+  const child = state.children.get(reference)
+  const supervised = child?.supervised
+  const outcome = restart(state, record)
+  if (!outcome || !child || !supervised) return true
+  const effect = deliver(state, child, { reference, outcome, ...defined({ call: supervised.waits }) })
+  if (effect === 'answered') takeResults(state, at)
+  return true
 }
 
 function waitingSlot({ step, slots }: ThreadState, reference: string, call: string | undefined): Slot | undefined {
-  const place = call === undefined ? undefined : parseCallId(call)
-  const slot = place?.step === step ? slots.items[place.index] : undefined
+  const position = call === undefined ? undefined : parseCallId(call)
+  const slot = position?.step === step ? slots.items[position.index] : undefined
   return slot?.hold?.why === 'children' && slot.call.child?.reference === reference ? slot : undefined
 }
 
@@ -175,49 +194,58 @@ type Answer = Pick<
   'reference' | 'outcome' | 'call' | 'tree' | 'quiet' | 'attachments' | 'note' | 'began'
 >
 
-/** To the call that waits for it, or as a message. */
+/** To the call that waits for the answer, or as a message. */
 function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' | 'noted' {
-  const { reference, outcome, call, tree, quiet, attachments, note } = answer
+  const { reference, outcome, call, quiet } = answer
   const slot = waitingSlot(state, reference, call)
-  if (slot) {
-    // The model speaks to it by this name from now on, also where its first turn failed and it lives.
-    const named = slot.call.tool === 'subagent_create' && (outcome.ok || !child.ended)
-    if (attachments || note !== undefined || named)
-      slot.given = { ...defined({ attachments, note }), ...(named && { reference }) }
-    if (!slot.base || !tree) {
-      close(state.slots, slot, outcome)
-      return 'answered'
-    }
-    release(state.slots, slot)
-    slot.join = { outcome, tree }
-    state.slots.joining++
-    return 'noted'
-  }
+  if (slot) return fillSlot(state.slots, slot, { child, answer })
   if (quiet && !outcome.ok) child.statusText = failureText(outcome.failure)
-  if (call === undefined && !quiet) tell(state, child, answer)
+  if (call === undefined && !quiet) queueAnswer(state, child, answer)
   return 'noted'
 }
 
-/** As a message of its own. */
-function tell(state: ThreadState, { side }: Child, { reference, outcome, attachments, note, began }: Answer): void {
+function fillSlot(
+  slots: Slots,
+  slot: Slot,
+  { child, answer }: { readonly child: Child; readonly answer: Answer },
+): 'answered' | 'noted' {
+  const { outcome, tree, attachments, note } = answer
+  // The model speaks to the child by this name from now on, also where its first turn failed and it lives.
+  const isNamed = slot.call.tool === 'subagent_create' && (outcome.ok || !child.ended)
+  const reference = isNamed ? answer.reference : undefined
+  if (attachments || note !== undefined || isNamed) slot.given = defined({ attachments, note, reference })
+  if (!slot.base || !tree) {
+    close(slots, slot, outcome)
+    return 'answered'
+  }
+  release(slots, slot)
+  slot.join = { outcome, tree }
+  slots.joining++
+  return 'noted'
+}
+
+function queueAnswer(state: ThreadState, { side }: Child, answer: Answer): void {
+  const { reference, began } = answer
   const at = state.updatedAt
-  const notes = note === undefined ? [] : [note]
-  const here = outcome.ok
-    ? receiveAnswer(state, { value: outcome.value, ...defined({ attachments, note }) }, at)
-    : undefined
-  // What stands below is of this thread, not of the child.
-  const [said, below] = here
-    ? [resultText(here.value), here.below]
-    : [outcome.ok ? '' : failureText(outcome.failure), notes]
-  const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
-  const text = [frameChildText(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${said}`), ...below].join(
-    '\n\n',
-  )
-  state.queue.push({
-    message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...defined({ to: side }) },
-    delivery: 'steer',
-    from: reference,
-  })
+  const { text, below, paths } = readAnswer(state, answer, at)
+  const framed = frameChildText(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${text}`)
+  const message: Message = {
+    id: `report_${state.seq}`,
+    role: 'user',
+    text: [framed, ...below].join('\n\n'),
+    at,
+    silent: true,
+    ...(paths.length > 0 && { attachments: paths }),
+    ...defined({ to: side }),
+  }
+  state.queue.push({ message, delivery: 'steer', from: reference })
+}
+
+/** `below`: what this thread adds, which is not the child's own text. */
+function readAnswer(state: ThreadState, { outcome, attachments, note }: Answer, at: number) {
+  if (!outcome.ok) return { text: failureText(outcome.failure), below: note === undefined ? [] : [note], paths: [] }
+  const { value, below, paths } = receiveAnswer(state, { value: outcome.value, ...defined({ attachments, note }) }, at)
+  return { text: resultText(value), below, paths }
 }
 
 function beganText({ by, of }: Began): string {
@@ -225,8 +253,9 @@ function beganText({ by, of }: Began): string {
   return by === 'resume' ? 'resume' : `a ${by}`
 }
 
-/** Calls that were given up leave children behind that work for nobody. */
-export function abandonCall(state: ThreadState, slots: Slots): void {
+/** Children of calls that are given up with their turn are told to stop. */
+export function abandonCalls(state: ThreadState): void {
+  const { slots } = state
   for (let index = slots.drained; index < slots.items.length; index++) stop(state, index)
   giveUp(state, ({ waits }) => waits !== undefined)
 }
@@ -236,7 +265,7 @@ function stop(state: ThreadState, index: number): void {
   const call = slot?.call.child
   if (!slot?.sent || slot.outcome || !call) return
   const child = state.children.get(call.reference)
-  // One that failed and was to be called again.
+  // It failed and was to be restarted: nothing runs.
   if (child?.supervised && child.ended) return
   const id = child?.id ?? call.thread
   state.toStop.push(
@@ -246,9 +275,8 @@ function stop(state: ThreadState, index: number): void {
   )
 }
 
-/** The thread is over, and its children with it. */
-export function abandonCalls(state: ThreadState): void {
+/** Children end with their parent. */
+export function stopChildren(state: ThreadState): void {
   giveUp(state, () => true)
-  for (const { id, ended: over } of state.children.values())
-    if (!over) state.toStop.push({ child: id, how: 'terminate' })
+  for (const { id, ended } of state.children.values()) if (!ended) state.toStop.push({ child: id, how: 'terminate' })
 }

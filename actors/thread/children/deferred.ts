@@ -1,10 +1,9 @@
 /**
- * Children that cannot begin before someone has given them values (S6): the request is kept here, and the child
- * begins once.
+ * Deferred children: those that need values which only people have (S6). The request is kept here until it is answered.
  *
- * - A request is answered once: with its values it becomes a child, and is no more.
- * - What is incomplete is refused, and nothing of it is kept.
- * - A request that is declined is no more, and the model reads that, like a report of the child.
+ * - A request is answered once: with its values it becomes a child, and is removed.
+ * - An incomplete answer is refused, and nothing of it is kept.
+ * - A request that is declined is removed, and the model reads that like a report of the child.
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
@@ -19,19 +18,19 @@ import type {
   VariablesProvided,
 } from '../../../src/core/records/record.js'
 import { frameChildText } from './frame.js'
-import type { Decision } from '../decide/commands.js'
-import { declineTexts, valuesDeclined } from '../turn/denied.js'
+import type { Decision } from '../decide/decision.js'
+import { declineTexts, valuesDeclined } from '../turn/results.js'
 import { startChild, startOf, termsFor } from './start.js'
 import type { DeferredChild, ThreadState } from '../state.js'
 
-/** Of the calls of a step. */
+/** Keeps the requests of the calls of a step. */
 export function defer(
   state: ThreadState,
   calls: readonly RecordedCall[],
-  asked: Pick<DeferredChild, 'at' | 'side'>,
+  origin: Pick<DeferredChild, 'at' | 'side'>,
 ): void {
   for (const { tool, deferred } of calls)
-    if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...asked }
+    if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...origin }
 }
 
 export function provide(
@@ -65,8 +64,7 @@ type Declining = Pick<Extract<Command, { kind: 'decide' }>, 'call' | 'comment' |
 export function decline({ requests }: ThreadState, { call: request, comment, by }: Declining): Decision | undefined {
   const known = Object.hasOwn(requests, request) ? requests[request] : undefined
   if (!known || known.ready) return undefined
-  const said = { ...defined({ comment, declinedBy: by }) }
-  return { facts: [{ type: 'variables.declined', request, ...said }] }
+  return { facts: [{ type: 'variables.declined', request, ...defined({ comment, declinedBy: by }) }] }
 }
 
 export function absorbOfRequests(
@@ -78,16 +76,21 @@ export function absorbOfRequests(
 }
 
 function declined(state: ThreadState, { request, comment, declinedBy }: VariablesDeclined): boolean {
-  const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
-  if (!asked) return false
-  delete state.requests[request]
+  const deferred = takeRequest(state, request)
+  if (!deferred) return false
   const { who, why } = declineTexts({ comment, by: declinedBy })
-  const { child, missing, side } = asked
+  const { child, missing, side } = deferred
   const text = failureText(
     failure('TOOL_DENIED', `it was not started: ${valuesDeclined(missing)}${who}${why}; go on without it`),
   )
-  say(state, child.reference, { text, ...defined({ side }) })
+  queueNotice(state, child.reference, { text, side })
   return true
+}
+
+function takeRequest({ requests }: ThreadState, request: string): DeferredChild | undefined {
+  const deferred = Object.hasOwn(requests, request) ? requests[request] : undefined
+  delete requests[request]
+  return deferred
 }
 
 function provided({ requests }: ThreadState, { request, keys, set }: VariablesProvided): boolean {
@@ -97,16 +100,16 @@ function provided({ requests }: ThreadState, { request, keys, set }: VariablesPr
   return true
 }
 
-/** The next child that has its values and a place. */
-export function dueOfRequests(state: ThreadState): Fact | undefined {
-  if (state.position.gate !== 'open') return undefined // LF1
+/** The next child that has its values and may start. */
+export function dueDeferred(state: ThreadState): Fact | undefined {
+  if (state.position.gate !== 'open') return undefined // LF1: a paused thread calls no child
   for (const { request, child, ready, files } of Object.values(state.requests)) {
     if (!ready) continue
     const own = {
       keys: [...new Set([...(child.own?.keys ?? []), ...ready.keys])],
       set: { ...child.own?.set, ...ready.set },
     }
-    const terms = termsFor(state, child, { kept: files, verb: 'started' })
+    const terms = termsFor(state, child, { attachments: files, verb: 'started' })
     if (terms) return { type: 'child.booted', request, child: 'refused' in terms ? child : { ...child, own }, ...terms }
   }
   return undefined
@@ -114,22 +117,21 @@ export function dueOfRequests(state: ThreadState): Fact | undefined {
 
 function booted(state: ThreadState, record: ChildBooted): boolean {
   const { request, child: call, refused } = record
-  const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
-  if (!asked) return false
-  delete state.requests[request]
-  const { side } = asked
-  if (refused) say(state, call.reference, { text: failureText(refused), ...defined({ side }) })
-  // Nobody waits for it: the call that asked for it was answered with what is missing.
-  const begun = startOf(state, record)
-  if (begun) startChild(state, { ...begun, ...defined({ side }) })
+  const deferred = takeRequest(state, request)
+  if (!deferred) return false
+  const { side } = deferred
+  if (refused) queueNotice(state, call.reference, { text: failureText(refused), side })
+  // No call waits for it: the one that asked for it was answered with what is missing.
+  const start = startOf(state, record)
+  if (start) startChild(state, { ...start, ...defined({ side }) })
   return true
 }
 
-/** What is to be said of a child that never began, as if it had reported it. */
-function say(
+/** Why a child never began, as if it had reported that itself. */
+function queueNotice(
   state: ThreadState,
   reference: string,
-  { text, side }: { readonly text: string; readonly side?: SideName },
+  { text, side }: { readonly text: string; readonly side: SideName | undefined },
 ): void {
   const message: Message = {
     id: `report_${state.seq}`,

@@ -1,8 +1,4 @@
-/**
- * The children of a thread as it knows them: those that were called, and behind them those in line (S12).
- *
- * - A place in line is counted from 1, in the order in which they will be called.
- */
+/** The children of a thread as it knows them: those that were called, and behind them those in line (S12). */
 import { defined } from '../../../src/core/defined.js'
 import type { Json } from '../../../src/core/json.js'
 import type { Child, ThreadState } from '../state.js'
@@ -17,7 +13,7 @@ export interface ChildEntry {
   readonly status: 'working' | 'waiting for a message' | 'done' | 'in line'
   /** What it says that it is doing. */
   readonly says?: string
-  /** Of one in line. */
+  /** Of one in line: from 1, in the order in which they will be called. */
   readonly place?: number
   /** It stays for further messages. */
   readonly lasting: boolean
@@ -42,7 +38,7 @@ function childStatus({ busy, ended }: Child): ChildEntry['status'] {
   return busy > 0 ? 'working' : 'waiting for a message'
 }
 
-/** Children that wait to be called. One that is called again is in the list already. */
+/** Calls whose child was not called yet. A child that is spoken to again is in the list already. */
 export function childrenInLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
   if (!turn || slots.open === 0) return []
   const waiting = slots.items
@@ -55,7 +51,7 @@ export function childrenInLine({ slots, turn, children }: ThreadState): readonly
   )
 }
 
-/** `subagent_list`: those that stay. Calls behind it are not made yet. */
+/** The answer to `subagent_list`: children that stay. Calls behind it in the step are not made yet. */
 export function writeChildList(state: ThreadState): Json {
   return called(state).flatMap(({ thread: _, lasting, reference, agent, name = '', ...entry }) =>
     lasting ? [{ reference, agent, name, ...entry }] : [],

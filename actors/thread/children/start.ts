@@ -1,8 +1,8 @@
 /**
- * Starting a child: one way for a call of the step, for a child that was given its values (S6) and for another try
- * (B5). What it may start with, what that changes here, and the mail that goes out are made of one thing, the start.
+ * Starting a child: one way for a call of the step, for a child that was given its values (S6) and for a restart (B5).
+ * What it may start with, what that changes here, and the mail that goes out are made of one thing, the `Start`.
  *
- * - A start is known by its key: the mail that begins it has no other id, so that starting twice is starting once.
+ * - A start has a key, which is the id of its mail: starting twice is starting once.
  * - What is missing (a place, a budget, a file) is found out before anything is sent, in this order for every start.
  */
 import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
@@ -45,9 +45,10 @@ type Starting = ChildCalled | ChildBooted | ChildRestarted
 
 type Refused = { readonly refused: Failure }
 
-interface How {
-  /** The files that go with it were taken before. */
-  readonly kept?: FrozenTree | undefined
+interface StartOptions {
+  /** Files that were collected when the child was asked for. Default: those that the call names, as they are now. */
+  readonly attachments?: FrozenTree | undefined
+  /** What did not happen to the child, in a refusal. */
   readonly verb?: string
 }
 
@@ -55,11 +56,11 @@ interface How {
 export function termsFor(
   state: ThreadState,
   call: ChildCall,
-  { kept, verb = 'called' }: How = {},
+  { attachments, verb = 'called' }: StartOptions = {},
 ): StartTerms | Refused | undefined {
-  const way = mayStartChild(state, call)
-  if (way === 'wait') return undefined
-  if (way !== 'call') return { refused: way }
+  const admission = mayStartChild(state, call)
+  if (admission === 'wait') return undefined
+  if (admission !== 'call') return { refused: admission }
   const grant = grantFor(state, call)
   if (grant === 'wait') return undefined
   if (grant === 'spent') {
@@ -70,16 +71,14 @@ export function termsFor(
       ),
     }
   }
-  const brought = kept ? { attachments: kept } : attachmentsFor(state, call)
-  return 'refused' in brought ? brought : { ...brought, ...defined({ grant }) }
+  const files = attachments ? { attachments } : attachmentsFor(state, call)
+  return 'refused' in files ? files : { ...files, ...defined({ grant }) }
 }
 
-type Bringing = Pick<ChildCall, 'attachments' | 'reference'>
-
-/** AH2 */
+/** The files that a call names, collected; a path that names none refuses the call. */
 export function attachmentsFor(
   { files }: Pick<ThreadState, 'files'>,
-  { attachments: paths, reference }: Bringing,
+  { attachments: paths, reference }: Pick<ChildCall, 'attachments' | 'reference'>,
 ): Pick<StartTerms, 'attachments'> | Refused {
   if (!paths?.length) return {}
   const found = collectAttachments(files, paths)
@@ -90,60 +89,71 @@ export function attachmentsFor(
   return { refused: failure('TOOL_INPUT_INVALID', why) }
 }
 
-/**
- * The start that a record tells of, found in the state before the record is folded and after it. Undefined: it was
- * refused.
- */
+/** The start that a record causes; the same before and after the record is folded. Undefined: it was refused. */
 export function startOf(state: ThreadState, record: Starting): Start | undefined {
   if (record.refused) return undefined
-  const { grant } = record
-  const attachments = record.type === 'child.restarted' ? undefined : record.attachments
-  const terms = { ...defined({ attachments, grant }) }
-  if (record.type === 'child.booted') {
-    const { child: call, request } = record
-    const base = call.files === 'fork' ? { base: freezeTree(state.files) } : {}
-    return { ...terms, ...base, call, key: `${state.id}/${request}`, attempt: 1, failures: [] }
+  switch (record.type) {
+    case 'child.called':
+      return startOfCall(state, record)
+    case 'child.booted':
+      return startOfDeferred(state, record)
+    case 'child.restarted':
+      return startOfRestart(state, record)
   }
-  if (record.type === 'child.restarted') {
-    const charge = state.children.get(record.reference)?.supervised
-    return (
-      charge && {
-        ...charge,
-        ...terms,
-        call: { ...charge.call, thread: record.child, create: true },
-        attempt: record.attempt,
-      }
-    )
-  }
-  const { step, index } = record
-  const { items, side } = state.slots
-  const slot = items[index]
-  const call = slot?.call.child
-  if (!call) return undefined
-  const base = call.files === 'fork' ? { base: slot.base ?? freezeTree(state.files) } : {}
-  const asked = { ...defined({ side }), ...(call.blocking && { waits: callId(step, index) }) }
-  return { ...terms, ...base, ...asked, call, key: keyOfCall(state.id, step, index), attempt: 1, failures: [] }
 }
 
-/** What the mail of a call is known by, and the message that it brings. */
+function startOfCall(
+  { id, files, slots }: ThreadState,
+  { step, index, attachments, grant }: ChildCalled,
+): Start | undefined {
+  const slot = slots.items[index]
+  const call = slot?.call.child
+  if (!call) return undefined
+  const base = call.files === 'fork' ? (slot.base ?? freezeTree(files)) : undefined
+  const waits = call.blocking ? callId(step, index) : undefined
+  return {
+    ...defined({ attachments, grant, base, side: slots.side, waits }),
+    call,
+    key: keyOfCall(id, step, index),
+    attempt: 1,
+    failures: [],
+  }
+}
+
+function startOfDeferred({ id, files }: ThreadState, { child: call, request, attachments, grant }: ChildBooted): Start {
+  const base = call.files === 'fork' ? freezeTree(files) : undefined
+  return { ...defined({ attachments, grant, base }), call, key: `${id}/${request}`, attempt: 1, failures: [] }
+}
+
+function startOfRestart(
+  { children }: ThreadState,
+  { reference, child: thread, attempt, grant }: ChildRestarted,
+): Start | undefined {
+  const supervised = children.get(reference)?.supervised
+  if (!supervised) return undefined
+  return { ...supervised, ...defined({ grant }), call: { ...supervised.call, thread, create: true }, attempt }
+}
+
+/** The id of the mail of a call, and of the message in it. */
 export function keyOfCall(thread: string, step: number, index: number): string {
   return `${thread}/${callKey(step, index)}`
 }
 
 /** The child has something to do; a new one is known from now on. */
-export function startChild(state: ThreadState, { grant, ...begun }: Start): Child {
-  const { call, side } = begun
+export function startChild(state: ThreadState, { grant, ...start }: Start): Child {
+  const { call, side } = start
   if (grant) reserve(state, grant)
-  const child = known(state, call)
+  const child = childOf(state, call)
   if (side) child.side = side
   if (child.busy === 0) state.working++
   child.busy++
-  // What is asked of it is kept until it is answered, first try or last.
-  if (call.supervision) child.supervised = { ...begun, call: { ...call, thread: child.first ?? call.thread } }
+  // Kept until it is answered, for another attempt.
+  if (call.supervision) child.supervised = { ...start, call: { ...call, thread: child.first ?? call.thread } }
   return child
 }
 
-function known(state: ThreadState, { reference, thread, agent, lasting, name, scoped, apart }: ChildCall): Child {
+/** The child of this reference; another thread of the same reference is another attempt. */
+function childOf(state: ThreadState, { reference, thread, agent, lasting, name, scoped, apart }: ChildCall): Child {
   const child = state.children.get(reference)
   if (child) {
     if (child.id === thread) return child
@@ -154,8 +164,8 @@ function known(state: ThreadState, { reference, thread, agent, lasting, name, sc
     delete child.lastMailNumber
     return child
   }
-  const made: Child = { id: thread, agent, lasting, busy: 0, ...defined({ name, scoped, apart }) }
-  state.children.set(reference, made)
+  const created: Child = { id: thread, agent, lasting, busy: 0, ...defined({ name, scoped, apart }) }
+  state.children.set(reference, created)
   state.living++
-  return made
+  return created
 }

@@ -1,10 +1,9 @@
 /**
- * Limits: where a turn stops, and which calls are not made. Decided from records: what a turn may spend is written
+ * Limits: where a turn stops, and which calls are not made. Decided from records: what a turn may spend is recorded
  * when it starts.
  *
- * - Before every model call it is asked whether anything is left: a turn goes past its limit by one model call at
- *   most.
- * - A call past the limit is answered and never made. A turn with none left whose model asks for more ends.
+ * - Before every model call it is checked whether anything is left: a turn exceeds its limit by one model call at most.
+ * - A call past the limit is answered and never made. A turn with no call left whose model asks for more ends.
  * - A turn that stops keeps what it has: its text, and a result for every call.
  */
 import { nanoUsdOf, tokensOf } from '../../../src/core/budget.js'
@@ -19,7 +18,7 @@ interface Stop {
   readonly detail: string
 }
 
-/** LM1. Asked when a step is done, so that nothing that comes while the model speaks can end what it says. */
+/** Asked when a step is done, so that nothing that comes while the model speaks can end what it says. */
 export function stopAtLimit(state: ThreadState): void {
   const { turn } = state
   const stop = turn && !turn.stop && (spent(turn) ?? budgetSpent(state))
@@ -49,10 +48,10 @@ interface Room {
   readonly why: Failure
 }
 
-/** What of the turn's limit and the thread's budget is nearer. */
-function roomOf({ turn, budget: purse }: ThreadState): Room | undefined {
+/** The nearer of the turn's limit and the thread's budget; undefined where neither limits calls. */
+function roomOf({ turn, budget }: ThreadState): Room | undefined {
   const limit = turn?.limits?.toolCalls
-  const left = purse?.left.toolCalls
+  const left = budget?.left.toolCalls
   const ofTurn = limit === undefined ? Infinity : Math.max(0, limit - (turn?.calls ?? 0))
   const ofBudget = left === undefined ? Infinity : Math.max(0, left)
   if (ofTurn === Infinity && ofBudget === Infinity) return undefined
@@ -72,7 +71,7 @@ function roomOf({ turn, budget: purse }: ThreadState): Room | undefined {
   }
 }
 
-/** The calls as they are recorded. */
+/** Calls as they are recorded: those past the limit are refused. */
 export function withinLimit(state: ThreadState, calls: readonly RecordedCall[]): readonly RecordedCall[] {
   const room = roomOf(state)
   if (!room) return calls
@@ -84,7 +83,7 @@ function skipped({ tool, args }: RecordedCall, { code, message }: Failure): Reco
   return { tool, args, refused: failure(code, `${tool} was not run: ${message}`) }
 }
 
-/** A model's reply as it is recorded. */
+/** A reply as it is recorded: its calls limited, and the turn stopped where none is left. */
 export function limitReply(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
   const room = roomOf(state)
   if (!room) return reply
@@ -98,7 +97,7 @@ const unfinished: Partial<Record<StopReason, string>> = {
   reply_paused: 'the provider paused the reply; a further message goes on',
 }
 
-/** What is to be said of a stop that the reply itself brought. */
+/** The detail of a stop that the reply itself caused. */
 export function detailOf({ calls, limits }: Turn, stop: StopReason): string | undefined {
   const ofReply = unfinished[stop]
   if (ofReply !== undefined) return ofReply

@@ -1,6 +1,6 @@
 /**
  * Policies of calls, decided in call order: cache, cap and breaker of one run (T5–T7), stale reads and the quota of
- * files (T3). All of it is a function of the state, so parallel calls and a crash change nothing about it.
+ * files (T3). All of it is a function of the state, so neither parallel calls nor a crash change a verdict.
  *
  * - A call that its policy would prevent is never started: one whose turn has not come waits while an earlier call of
  *   the step could still make the difference.
@@ -26,61 +26,56 @@ export interface PolicyCounts {
 
 type Verdict = Pick<CallSettled, 'verdict' | 'outcome' | 'text' | 'media'>
 
-/** What is to be said of the call whose turn it is, if anything yet. */
+/** The verdict on the call whose turn has come, if there is one yet. */
 export function verdictOf(state: ThreadState, now: number): Verdict | undefined {
   const slot = firstUndrained(state.slots)
   if (!slot || slot.verdict || slot.hold) return undefined
-  const landed = awaitsVerdict(slot)
-  if (slot.outcome && !landed) return undefined
+  if (slot.outcome && !awaitsVerdict(slot)) return undefined
   if (slot.call.asks && !slot.outcome)
     return { verdict: 'answered', outcome: { ok: true, value: writeChildList(state) } }
-  const prevented = slot.call.policy && state.turn && preventing(state.turn, slot.call, now)
-  // Once its intent is recorded it may have happened: too late to prevent.
-  if (prevented && !slot.began && !slot.answer) return prevented
-  if (!landed || !slot.landed) return undefined
+  return preventedVerdict(state, slot, now) ?? landedVerdict(state, slot)
+}
+
+/** Once its intent is recorded, or a person has answered it, a call may have happened: too late to prevent. */
+function preventedVerdict({ turn }: ThreadState, { call, began, answer }: Slot, now: number): Verdict | undefined {
+  const { policy, tool } = call
+  if (!policy || !turn || began || answer) return undefined
+  const { tally } = turn
+  const { cacheKey, cacheTtlMs = Infinity, maxExecutions = Infinity, breaker = Infinity } = policy
+  const hit = cacheKey === undefined ? undefined : tally?.cache[cacheKey]
+  if (hit && now - hit.at < cacheTtlMs) {
+    const { outcome, text, media } = hit
+    return { verdict: 'cached', outcome, ...defined({ text, media }) }
+  }
+  const { done, failed } = countsOf(tally, tool)
+  if (done >= maxExecutions) return skipped(tool, maxExecutions)
+  return failed >= breaker ? broken(tool, failed) : undefined
+}
+
+function skipped(tool: string, maxExecutions: number): Verdict {
+  const times = maxExecutions === 1 ? 'once' : `${maxExecutions} times`
+  const why = maxExecutions === 0 ? 'it may not be run here' : `it may succeed ${times} in one run, and has`
+  const message = `${tool} was not run: ${why}; go on without it`
+  return { verdict: 'skipped', outcome: { ok: false, failure: failure('TOOL_SKIPPED', message) } }
+}
+
+function broken(tool: string, failed: number): Verdict {
+  const why = `it failed ${failed} times in a row in this run and is not tried again`
+  const message = `${tool} was not run: ${why}; go on without it`
+  return { verdict: 'broken', outcome: { ok: false, failure: failure('TOOL_BREAKER_OPEN', message) } }
+}
+
+/** A call that ran ahead of its turn and would see something else now is run again: it might decide otherwise. */
+function landedVerdict(state: ThreadState, slot: Slot): Verdict | undefined {
+  if (!slot.landed) return undefined
   const full = overfull(state, slot)
-  // At its turn it would have been told so, and might have gone another way.
   if (slot.call.ahead && !slot.again && (full || outdated(state, slot.landed))) return { verdict: 'stale' }
   return full ?? { verdict: 'kept' }
 }
 
-function preventing({ tally }: Turn, { tool, policy }: RecordedCall, now: number): Verdict | undefined {
-  if (!policy) return undefined
-  const known = policy.cacheKey === undefined ? undefined : tally?.cache[policy.cacheKey]
-  if (known && now - known.at < (policy.cacheTtlMs ?? Infinity)) {
-    const { outcome, text, media } = known
-    return { verdict: 'cached', outcome, ...defined({ text, media }) }
-  }
-  const { done, failed } = tallied(tally, tool)
-  if (policy.maxExecutions !== undefined && done >= policy.maxExecutions) {
-    const why =
-      policy.maxExecutions === 0
-        ? 'it may not be run here'
-        : `it may succeed ${policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`} in one run, and has`
-    return {
-      verdict: 'skipped',
-      outcome: { ok: false, failure: failure('TOOL_SKIPPED', `${tool} was not run: ${why}; go on without it`) },
-    }
-  }
-  if (policy.breaker !== undefined && failed >= policy.breaker) {
-    return {
-      verdict: 'broken',
-      outcome: {
-        ok: false,
-        failure: failure(
-          'TOOL_BREAKER_OPEN',
-          `${tool} was not run: it failed ${failed} times in a row in this run and is not tried again; go on ` +
-            `without it`,
-        ),
-      },
-    }
-  }
-  return undefined
-}
-
 const none = { done: 0, failed: 0 }
 
-function tallied(tally: PolicyCounts | undefined, tool: string): { readonly done: number; readonly failed: number } {
+function countsOf(tally: PolicyCounts | undefined, tool: string): { readonly done: number; readonly failed: number } {
   return tally && Object.hasOwn(tally.tools, tool) ? (tally.tools[tool] ?? none) : none
 }
 
@@ -99,12 +94,12 @@ function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Ve
   return { verdict: 'full', outcome: { ok: false, failure: failure('FILES_QUOTA', message) } }
 }
 
-/** Keeps count of a call that was settled with what it gave itself. */
+/** Counts a call that was settled with its own outcome. */
 export function countOutcome(turn: Turn, { call, outcome, text, media }: Slot, at: number): void {
   const { policy } = call
   if (!policy || !outcome) return
   turn.tally ??= { cache: {}, tools: {} }
-  const { done, failed } = tallied(turn.tally, call.tool)
+  const { done, failed } = countsOf(turn.tally, call.tool)
   turn.tally.tools[call.tool] = outcome.ok ? { done: done + 1, failed: 0 } : { done, failed: failed + 1 }
   if (outcome.ok && policy.cacheKey !== undefined)
     turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text, media }) }
@@ -118,7 +113,7 @@ export function createSpeculationGuard(turn: Turn | undefined) {
     allows({ tool, policy }: RecordedCall): boolean {
       if (!policy) return true
       const before = earlier.get(tool) ?? 0
-      const { done, failed } = tallied(turn?.tally, tool)
+      const { done, failed } = countsOf(turn?.tally, tool)
       const key = policy.cacheKey
       if (key !== undefined && (keys.has(key) || turn?.tally?.cache[key])) return false
       return done + before < (policy.maxExecutions ?? Infinity) && failed + before < (policy.breaker ?? Infinity)

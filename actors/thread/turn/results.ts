@@ -1,30 +1,32 @@
 /**
- * Results on their way into the transcript, in call order; what arrived meanwhile follows between two steps (FO3).
+ * Results of calls: the messages of a step, and how they enter the transcript. Results enter in call order; messages
+ * that arrived meanwhile follow between two steps (FO3: every call is followed by its results and nothing else).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
+import { failure } from '../../../src/core/failure.js'
 import { callId, failureText, resultText } from '../../../src/core/records/message.js'
 import type { ProviderParts } from '../../../src/core/records/provider-parts.js'
 import { mediaAt } from '../../../src/core/media.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
-import type { RecordedCall } from '../../../src/core/records/record.js'
+import type { CallDecided, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
 import { conclude, isFor } from './session.js'
 import { drain } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
 import { noteEffect } from '../budget/usage.js'
-import type { ThreadState } from '../state.js'
+import type { QueuedMessage, ThreadState, Turn } from '../state.js'
 
 /**
- * Moves finished results into the transcript; between two steps also what arrived meanwhile. `cutOff`: the turn has
- * ended before its calls.
+ * Moves finished results into the transcript; between two steps also queued messages. `cutOff`: the turn ended before
+ * its calls.
  */
 export function takeResults(state: ThreadState, at: number, cutOff = false): void {
   const { slots, step } = state
   drain(slots, (slot, index, landed) => {
-    const { outcome, ...here } = broughtHere(state, slot, landed)
+    const { outcome, ...files } = receiveFiles(state, slot, landed)
     slot.outcome = outcome
     noteEffect(state, slot, landed)
     if (state.child?.gives && state.turn)
@@ -34,7 +36,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
       state.archived++
     }
     state.transcript.items.push(
-      resultMessage(slot, outcome, { step, index, at, ...here, ...(slots.side && { side: slots.side }) }),
+      resultMessage(slot, outcome, { step, index, at, ...files, ...(slots.side && { side: slots.side }) }),
     )
   })
   if (slots.open > 0) return
@@ -48,8 +50,8 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
 /** Where a thread keeps which blob holds the whole of a long result. */
 const archiveKey = (call: string): string => `archive/${call}`
 
-/** What came with a child's answer is taken at the call's turn, so that names are given in call order. */
-function broughtHere(
+/** Files of a child's answer are taken at the call's turn, so that their names here are given in call order. */
+function receiveFiles(
   state: ThreadState,
   { given }: Slot,
   outcome: Outcome,
@@ -59,8 +61,6 @@ function broughtHere(
   const media = mediaAt(state.files, paths)
   return { outcome: { ...outcome, value }, below, attachments: paths, ...(media.length > 0 && { media }) }
 }
-
-const nothing: readonly string[] = []
 
 export interface StepSpeech {
   readonly step: number
@@ -80,15 +80,13 @@ export function stepMessage({ step, at, text, calls, reasoning, kept, side, labe
     role: 'assistant',
     text,
     at,
-    ...defined({ reasoning: reasoning || undefined }),
-    ...defined({ kept }),
+    ...defined({ reasoning: reasoning || undefined, kept }),
     ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
-    ...defined({ side }),
-    ...defined({ label }),
+    ...defined({ side, label }),
   }
 }
 
-/** What the model is told after a reply that the turn cannot end with. */
+/** The message with which a model is asked again, after a reply that the turn cannot end with. */
 export function retryRequest({
   step,
   at,
@@ -105,64 +103,117 @@ interface Result {
   readonly index: number
   readonly at: number
   readonly side?: SideName
-  /** What the model reads below it. */
+  /** What this thread adds below a child's answer. Default: the note that came with it. */
   readonly below?: readonly string[]
   readonly attachments?: readonly string[]
   /** Of these, what a model is shown. */
   readonly media?: readonly Media[]
 }
 
-function resultMessage(
-  { call, text, media, verdict, edited, given }: Slot,
-  outcome: Outcome,
-  {
-    step,
-    index,
-    at,
-    side,
-    below = given?.note === undefined ? nothing : [given.note],
-    attachments,
-    media: brought,
-  }: Result,
-): Message {
-  const named = given?.reference !== undefined ? [`[reference: ${given.reference}]`] : nothing
-  const result = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
-  const said = below.length + named.length === 0 ? result : [result, ...below, ...named].join('\n\n')
+function resultMessage(slot: Slot, outcome: Outcome, result: Result): Message {
+  const { step, index, at, side, attachments } = result
+  const media = slot.media && result.media ? [...slot.media, ...result.media] : (slot.media ?? result.media)
   return {
     id: `result_${step}_${index}`,
     role: 'tool',
     call: callId(step, index),
-    tool: call.tool,
+    tool: slot.call.tool,
     at,
     ...defined({ side }),
-    text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
-    ...defined({ attachments }),
-    ...((media ?? brought) && { media: [...(media ?? []), ...(brought ?? [])] }),
+    text: textOf(slot, outcome, result.below),
+    ...defined({ attachments, media }),
     ...(!outcome.ok && { failed: outcome.failure }),
-    ...(verdict === 'cached' && { fromCache: true as const }),
+    ...(slot.verdict === 'cached' && { fromCache: true as const }),
   }
 }
 
-/** A message enters the transcript: whoever waits for an answer to it waits for this turn's. */
+function textOf({ call, text, edited, given }: Slot, outcome: Outcome, below?: readonly string[]): string {
+  const result = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
+  const whole = given ? withAdditions(result, given, below) : result
+  return edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${whole}` : whole
+}
+
+/** What came with a child's answer stands below it. */
+function withAdditions(
+  result: string,
+  { note, reference }: NonNullable<Slot['given']>,
+  below: readonly string[] = note === undefined ? [] : [note],
+): string {
+  return [result, ...below, ...(reference === undefined ? [] : [`[reference: ${reference}]`])].join('\n\n')
+}
+
+/** A message enters the transcript: its sender waits for the answer of this turn. */
 export function readQueued(state: ThreadState, message: Message): void {
-  const { transcript, pendingReplies: owed, turn } = state
+  const { transcript, pendingReplies, turn } = state
   transcript.items.push(message)
   if (message.role !== 'system' && (!message.silent || state.opening === undefined)) state.opening = message.text
-  if (owed.length === 0 || !turn) return
-  for (const each of owed) if (each.message === message.id) each.run ??= turn.run
+  if (pendingReplies.length === 0 || !turn) return
+  for (const reply of pendingReplies) if (reply.message === message.id) reply.run ??= turn.run
 }
 
 function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {
-    // Nobody would answer in a turn that is about to end; and each side is spoken to in its turn.
-    if (
-      queued.delivery === 'new_turn' ||
-      (queued.delivery === 'steer' && (state.turn?.stop || !isFor(queued.message, state.turn?.session)))
-    )
-      rest.push(queued)
+    if (mustWait(state.turn, queued)) rest.push(queued)
     else readQueued(state, queued.message)
   }
   state.queue = rest
+}
+
+/** Nobody would answer in a turn that is about to end; and each side is spoken to in its turn. */
+function mustWait(turn: Turn | undefined, { delivery, message }: QueuedMessage): boolean {
+  if (delivery === 'store') return false
+  return delivery === 'new_turn' || turn?.stop !== undefined || !isFor(message, turn?.session)
+}
+
+/** What the model reads of a call that a person rejected. */
+export function deniedOutcome(
+  { call, began, hold }: Pick<Slot, 'call' | 'began' | 'hold'>,
+  { comment, decidedBy }: CallDecided,
+): Outcome {
+  const { who, why } = declineTexts({ comment, by: decidedBy })
+  const declined = (what: string): Outcome => ({ ok: false, failure: failure('TOOL_DENIED', `${call.tool} ${what}`) })
+  if (hold?.why === 'person') return declined(`has no answer: it was declined${who}${why}; go on without it`)
+  if (hold?.why === 'variables') return declined(`was not run: ${valuesDeclined(hold.missing ?? [])}${who}${why}`)
+  const failed = began
+    ? failure('EFFECT_UNKNOWN', `${call.tool} may already have happened, and it is not to be run again${who}${why}`)
+    : failure('TOOL_DENIED', `${call.tool} was not allowed${who}${why}; it was not run`)
+  return { ok: false, failure: failed }
+}
+
+/** Why a call or child did not run, where a person declined the values. */
+export const valuesDeclined = (missing: readonly string[]): string =>
+  `the values that it needs (${missing.join(', ')}) were declined`
+
+/** Who decided, and why; both follow the decision in a text. */
+export function declineTexts({
+  comment,
+  by,
+}: {
+  readonly comment?: string | undefined
+  readonly by?: string | undefined
+}) {
+  return {
+    who: by === undefined ? '' : ` by ${by}`,
+    why: comment === undefined ? '' : `: ${comment.replace(/\.\s*$/, '')}`,
+  }
+}
+
+/** `unknown`: of a call that had begun to change the world. */
+export function cutOutcome({ reason, detail }: Pick<TurnEnded, 'reason' | 'detail'>): {
+  readonly outcome: Outcome
+  readonly unknown: Outcome
+} {
+  const why = `the turn ended: ${reason}${detail ? ` (${detail})` : ''}`
+  return {
+    outcome: { ok: false, failure: failure('CANCELLED', `not finished: ${why}`) },
+    unknown: {
+      ok: false,
+      failure: failure(
+        'EFFECT_UNKNOWN',
+        `not finished, and it may have happened all the same: ${why}; find out before you ask for it again`,
+      ),
+    },
+  }
 }

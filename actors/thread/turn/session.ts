@@ -31,7 +31,7 @@ export interface Session {
   readonly turns: Record<SideName, number>
 }
 
-/** What a turn came to by a call, and not by the words of a reply. */
+/** The outcome of a turn that a call decided, and not the text of a reply. */
 export interface FinalOutcome {
   readonly text?: string
   readonly failure?: Failure
@@ -45,7 +45,7 @@ function otherSide(side: SideName): SideName {
   return side === 'a' ? 'b' : 'a'
 }
 
-/** The side that answers it: whoever speaks from outside plays the other one. */
+/** The side that answers a message: one from outside speaks for the other side. */
 function readerOf({ to, role }: Message): SideName {
   return to ?? (role === 'assistant' ? 'b' : 'a')
 }
@@ -54,13 +54,13 @@ export function isFor(message: Message, session: Session | undefined): boolean {
   return !session || message.role === 'system' || readerOf(message) === session.side
 }
 
-/** The side that begins the turn of this message, of this call, or that goes on after a failure. */
-export function firstSide({ queue, queuedCalls, position: place, lastTurn }: ThreadState, run: string): SideName {
+/** The side that begins a turn: the reader of its message, the caller of its call, or whose turn it was. */
+export function firstSide({ queue, queuedCalls, position, lastTurn }: ThreadState, run: string): SideName {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return readerOf(own.message)
   return (
     queuedCalls.find((queued) => queued.run === run)?.side ??
-    (place.work === 'failed' || lastTurn?.reason === 'budget_spent' ? lastTurn?.side : undefined) ??
+    (position.work === 'failed' || lastTurn?.reason === 'budget_spent' ? lastTurn?.side : undefined) ??
     'a'
   )
 }
@@ -69,7 +69,7 @@ function voiceOf({ agent }: ThreadState, side: SideName | undefined): string {
   return side === undefined ? agent : `${agent}/${side}`
 }
 
-/** Whoever is to speak next has spoken here before. */
+/** Whether the agent, or side, that is to speak next has spoken in this thread before. */
 export function hasSpoken(state: ThreadState): boolean {
   return state.voices.includes(voiceOf(state, state.turn?.session?.side))
 }
@@ -79,12 +79,12 @@ export function noteVoice(state: ThreadState, side: SideName | undefined): void 
   if (!state.voices.includes(voice)) state.voices.push(voice)
 }
 
-/** Steps of the turn; of the side's turn, where there are two. */
+/** Steps of the turn; of the side's own turn in a session. */
 export function stepsOf({ session, steps }: Turn): number {
   return session?.steps ?? steps
 }
 
-/** The side has said what it had to say. */
+/** The side has ended its turn: the other one is next. Without sides the turn is completed. */
 export function endSide(turn: Turn): void {
   const { session } = turn
   if (!session) {
@@ -99,7 +99,7 @@ export function endSide(turn: Turn): void {
   if (Math.min(session.turns.a, session.turns.b) >= session.maxTurns) turn.stop = 'max_session_turns'
 }
 
-interface Decisive {
+interface DecisiveCall {
   readonly role: SessionRole
   readonly message: string | undefined
   readonly attachments: readonly string[]
@@ -108,7 +108,7 @@ interface Decisive {
 const order = ['fail', 'stop', 'pass'] as const
 
 /** Undefined when the calls of the step decide nothing. */
-function decisiveOf({ items, said }: Slots): Decisive | undefined {
+function decisiveCall({ items, said }: Slots): DecisiveCall | undefined {
   for (const does of order) {
     for (const { call, outcome } of items) {
       const role = call.session
@@ -124,10 +124,10 @@ function decisiveOf({ items, said }: Slots): Decisive | undefined {
   return undefined
 }
 
-/** What the other side reads of a stop tool, where that is not the text of the reply itself. */
+/** The message that a stop tool passes to the other side, where that is not the text of the reply itself. */
 function passedOn(slots: Slots, { step, at }: { readonly step: number; readonly at: number }): Message | undefined {
   const { side, label, said } = slots
-  const decisive = side && decisiveOf(slots)
+  const decisive = side && decisiveCall(slots)
   if (!decisive || decisive.role.does !== 'pass' || decisive.message === undefined || decisive.message === said)
     return undefined
   return {
@@ -141,7 +141,7 @@ function passedOn(slots: Slots, { step, at }: { readonly step: number; readonly 
   }
 }
 
-/** What calls tell the parent of how far it is (S7). */
+/** Status texts of calls, for the parent (S7). */
 function statusesOf({ items }: Slots): readonly { readonly status: string }[] {
   return items.flatMap(({ call, outcome }) => {
     const role = call.session
@@ -150,13 +150,13 @@ function statusesOf({ items }: Slots): readonly { readonly status: string }[] {
   })
 }
 
-/** All calls of the step are settled. */
+/** Applies what the calls of a step decide about the turn, when all of them are settled. */
 export function conclude(state: ThreadState, at: number): void {
   const { turn, slots, step } = state
   if (!turn || !slots.decides) return
   slots.decides = false
   if (state.child) state.outbox.push(...statusesOf(slots))
-  const decisive = decisiveOf(slots)
+  const decisive = decisiveCall(slots)
   if (!decisive) return
   const { role, message, attachments } = decisive
   if (role.does === 'fail') {
@@ -173,13 +173,13 @@ export function conclude(state: ThreadState, at: number): void {
   if (attachments.length > 0) turn.attachments = [...new Set([...(turn.attachments ?? []), ...attachments])]
   if (role.does === 'stop') turn.stop = 'session_stopped'
   else {
-    // It has ended in time.
+    // The side ended its turn within the limit.
     if (turn.stop === 'max_steps') turn.stop = undefined
     if (!turn.stop) endSide(turn)
   }
 }
 
-/** Reasons after which nothing more is done in the turn, also what was queued. */
+/** Reasons after which not even queued calls are made in the turn. */
 const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
   'max_steps',
   'max_session_turns',

@@ -1,6 +1,4 @@
-/**
- * Turns and steps in the fold: how one begins, what a reply or queued calls open, and what its end leaves.
- */
+/** Turns and steps in the fold: how a turn begins, what a reply or queued calls open, and what its end leaves. */
 import { defined } from '../../../src/core/defined.js'
 import type { SideName } from '../../../src/core/records/message.js'
 import type {
@@ -13,12 +11,11 @@ import type {
   TurnStarted,
 } from '../../../src/core/records/record.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
-import { abandonCall } from '../children/children.js'
-import { cutOutcome } from './denied.js'
+import { abandonCalls } from '../children/children.js'
 import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
-import { retryRequest, readQueued, stepMessage, takeResults } from './results.js'
+import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
 import { createSession, endSide, isFor, noteVoice } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
@@ -32,14 +29,14 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const { run, at, deadlineAt, limits, session } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
-  // A turn that failed, or whose budget was spent, is tried again from where it began.
+  // A turn that failed, or whose budget was spent, is resumed: its messages begin where that turn's did.
   const began = beganBy(state, run)
-  const goesOn =
+  const resumes =
     own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
-  const from = goesOn && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
-  // Whoever waits for a child that does not stay waits for what it says last.
+  const from = resumes && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
+  // A child that does not stay answers with its last turn.
   if (state.child?.lasting === false)
-    for (const owed of state.pendingReplies) if (owed.run !== undefined) owed.run = run
+    for (const reply of state.pendingReplies) if (reply.run !== undefined) reply.run = run
   state.turn = {
     run,
     startedAt: at,
@@ -71,10 +68,11 @@ function beganBy({ queue, queuedCalls }: ThreadState, run: string): Began {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return own.from === undefined ? { by: 'message' } : { by: 'report', of: own.from }
   const call = queuedCalls.find((queued) => queued.run === run)
-  return { by: call ? (call.scheduled ? 'schedule' : 'call') : 'resume' }
+  if (!call) return { by: 'resume' }
+  return { by: call.scheduled ? 'schedule' : 'call' }
 }
 
-export function reply(state: ThreadState, record: ModelReplied & { readonly at: number }): boolean {
+export function takeReply(state: ThreadState, record: ModelReplied & { readonly at: number }): boolean {
   const { turn } = state
   if (!turn || record.step !== state.step + 1) return false
   const { step, text, calls, usage, at } = record
@@ -87,19 +85,19 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
     turn.text = text
     turn.finalOutcome = undefined
   }
-  const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
-  if (given !== undefined) turn.output = given
+  const output = calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered
+  if (output !== undefined) turn.output = output
   if (record.relaxes !== undefined) turn.relaxed = record.relaxes
   noteVoice(state, record.side)
   nameChildren(state, record)
   spend(state, record)
   state.transcript.items.push(stepMessage(record))
-  const again = retryRequest(record)
-  if (again) {
+  const request = retryRequest(record)
+  if (request) {
     turn.asked++
-    state.transcript.items.push(again)
+    state.transcript.items.push(request)
   }
-  end(turn, record, state)
+  stopAfterReply(turn, record, state)
   state.slots = createSlots(calls, at, record)
   takeResults(state, at)
   return true
@@ -110,14 +108,14 @@ function beginStep(state: ThreadState, step: number, at: number): void {
   state.stepAt = at
 }
 
-/** References are never used twice; a child that cannot begin yet has one too. */
+/** Counts the children that calls create: references are never used twice, also by a child that is deferred. */
 function nameChildren(
   state: ThreadState,
   { calls, at, side }: { readonly calls: readonly RecordedCall[]; readonly at: number; readonly side?: SideName },
 ): void {
   for (const { child, deferred } of calls) {
-    const asked = deferred?.child ?? child
-    if (asked?.create) state.childCounters[asked.agent] = countOf(state.childCounters, asked.agent) + 1
+    const created = deferred?.child ?? child
+    if (created?.create) state.childCounters[created.agent] = countOf(state.childCounters, created.agent) + 1
   }
   defer(state, calls, { at, ...defined({ side }) })
 }
@@ -144,8 +142,8 @@ export function makeCalls(
   return true
 }
 
-/** A reply without calls is the last of its side's turn, unless someone has said something to it meanwhile. */
-function end(
+/** A reply without calls is the last of its side's turn, unless a message for it arrived meanwhile. */
+function stopAfterReply(
   turn: Turn,
   { calls, text, stop, goesOn, ends, asks, failure }: ModelReplied,
   { queue }: ThreadState,
@@ -154,30 +152,29 @@ function end(
     turn.stop = stop
     turn.detail = detailOf(turn, stop)
     if (failure) turn.finalOutcome = { failure }
-  } else if (asks !== undefined) return
-  else if (
-    calls.length > 0 ||
-    queue.some(({ delivery, message }) => delivery === 'steer' && isFor(message, turn.session))
-  )
     return
-  else if (ends) {
+  }
+  if (asks !== undefined || calls.length > 0) return
+  if (queue.some(({ delivery, message }) => delivery === 'steer' && isFor(message, turn.session))) return
+  if (ends) {
     turn.stop = ends
     turn.detail = detailOf(turn, ends)
   } else if (text === '') turn.stop = 'empty_reply'
   else if (!goesOn) endSide(turn)
 }
 
-/** An agent may be called `constructor`. */
+/** Own fields only: an agent may be called `constructor`. */
 export function countOf(counts: Readonly<Record<string, number>>, name: string): number {
   return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0
 }
 
 export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
-  abandonCall(state, state.slots)
+  abandonCalls(state)
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
-  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
+  // TS3: a step that was asked for and never answered is spent.
+  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++
   const { text, output, callResults: given, from, session, began } = state.turn
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
@@ -189,20 +186,20 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
     ...(session && { side: session.side }),
   }
   state.turn = undefined
-  tellUnasked(state, { run, began })
-  // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
+  reportByItself(state, { run, began })
+  // A call that a command or schedule asked for is made in a turn of its own; calls of bodies end with this one.
   state.queuedCalls = state.queuedCalls.flatMap((queued) =>
     queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : [],
   )
   return true
 }
 
-/** S7: a child that stays and speaks by itself tells every turn, also one that nobody waits for. */
-function tellUnasked(state: ThreadState, { run, began }: Pick<Turn, 'run' | 'began'>): void {
-  const { child, parent, pendingReplies: owed } = state
-  if (child?.reports !== 'implicit' || parent === undefined || hasEnded(state) || owed.some((each) => each.run === run))
-    return
-  owed.push({ thread: parent, message: run, run, began })
+/** S7: a child that stays and reports implicitly reports every turn, also one that nobody waits for. */
+function reportByItself(state: ThreadState, { run, began }: Pick<Turn, 'run' | 'began'>): void {
+  const { child, parent, pendingReplies } = state
+  if (child?.reports !== 'implicit' || parent === undefined || hasEnded(state)) return
+  if (pendingReplies.some((reply) => reply.run === run)) return
+  pendingReplies.push({ thread: parent, message: run, run, began })
 }
 
 function outlives({ scheduled }: QueuedCall, reason: StopReason): boolean {

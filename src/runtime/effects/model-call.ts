@@ -5,8 +5,7 @@
  * - It never throws: whatever happens becomes a landing.
  * - Nothing that a model says is recorded or told with a secret in it (VZ2: its stream is masked too).
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
-import { stepsOf } from '../../../actors/thread/turn/session.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { createCancel } from '../../core/async/cancel.js'
 import type { ModelEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
@@ -50,11 +49,10 @@ export class ModelCall implements RunningEffect {
     if (reachesBack(state, setup.prompt)) await this.#owner.hydrated()
     const known = services.model(setup)
     const model = known instanceof Promise ? await known : known
-    const stepsBefore = state.turn ? stepsOf(state.turn) : 0
     const answer = await model.call(toRequest(setup, state, { envs, read: this.#read }), this.#stream)
     const reply = this.#redactor ? maskReply(this.#redactor, checkReply(setup.model.name, answer)) : answer
     this.#stream.end()
-    return toLanding(services, setup, { step: this.#step, reply, stepsBefore, state })
+    return toLanding(services, setup, { step: this.#step, reply, state })
   }
 
   /** Media that are missing, damaged or in a store that is away: the model is told that it is not shown them. */

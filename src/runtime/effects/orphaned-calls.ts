@@ -9,7 +9,7 @@
  * - A receipt is sent until the store has it; sent twice it is one, by its id. If a thread can only come back here (a
  *   store with one host), none is sent.
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { Mailbox } from '../../backend/port.js'
 import type { Cancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'

@@ -7,7 +7,7 @@
  * - An intent of another host is resolved only when no receipt for it can be expected any more.
  * - The outcome of an effect on the world is stored however often the store fails: it cannot be had again.
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import { createCancel } from '../../core/async/cancel.js'
 import type { Cancel } from '../../core/async/cancel.js'

@@ -9,7 +9,7 @@
  * - Outcomes of effects on the world that no commit holds yet: the world has them already, so they outlive the
  *   residence (OR1: they go to the thread's next owner).
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { createCancel } from '../../core/async/cancel.js'
 import { callKey } from '../../core/effect.js'

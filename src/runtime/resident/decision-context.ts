@@ -1,25 +1,43 @@
-/** What a host knows at the moment of a decision about one of its threads. */
-import type { DecisionContext } from '../../../actors/thread/decide/commands.js'
-import { hasSpoken } from '../../../actors/thread/turn/session.js'
+/**
+ * What a host knows at the moment of a decision about one of its threads, as data: definitions are asked here, before
+ * the thread decides.
+ */
+import type { DecisionContext } from '../../../actors/thread/decide/decision.js'
+import { needsImmediateCalls } from '../../../actors/thread/decide/due.js'
+import type { DueContext } from '../../../actors/thread/decide/due.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
-import { immediateOf } from '../resolve/immediate-children.js'
 import { rulesOf } from '../resolve/agent-setup.js'
-import type { Services, HostSettings } from '../services.js'
+import { immediateCallsOf } from '../resolve/immediate-children.js'
+import type { HostSettings, Services } from '../services.js'
 
-export function decisionContext(
-  { services, settings }: { readonly services: Services; readonly settings: HostSettings },
-  state: ThreadState,
-  mayBegin: boolean,
-): DecisionContext {
-  const needs = services.envs.needs(state)
-  const immediate = state.turn && !hasSpoken(state) ? immediateOf(services, state) : undefined
+interface DecisionOptions {
+  readonly services: Services
+  readonly settings: HostSettings
+}
+
+/** For a command or a landing. */
+export function decisionContext({ services, settings }: DecisionOptions, state: ThreadState): DecisionContext {
+  const { maxWallClockMs, turnLimits } = settings
   return {
     now: services.clock.now(),
-    mayBegin,
-    maxBegun: settings.maxParallelTools,
-    ...defined({ maxWallClockMs: settings.maxWallClockMs, limits: settings.turnLimits }),
+    quota: services.quota,
+    ...defined({ maxWallClockMs, limits: turnLimits }),
     ...rulesOf(services.app, state),
-    ...defined({ needs, immediate }),
   }
+}
+
+/** For what the state itself calls for. Immediate children are resolved only where they are next: values are sealed. */
+export function dueContext({ services, settings }: DecisionOptions, state: ThreadState, mayBegin: boolean): DueContext {
+  const { maxParallelTools, maxWallClockMs, turnLimits } = settings
+  // Asked after every record: one object, and no copy of it.
+  const context: DueContext = {
+    now: services.clock.now(),
+    mayBegin,
+    maxBegun: maxParallelTools,
+    ...defined({ maxWallClockMs, limits: turnLimits, variables: services.envs.needs(state) }),
+    ...rulesOf(services.app, state),
+  }
+  if (!needsImmediateCalls(state, context)) return context
+  return { ...context, immediateCalls: immediateCallsOf(services, state) }
 }

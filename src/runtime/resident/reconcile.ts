@@ -7,7 +7,7 @@
  *     order given, so one that must wait before it starts holds back those behind it.
  * RC3 An effect that must wait until its cause is durable is held back, and asked again when that is so.
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend } from '../../backend/port.js'
 import type { CallEffect, Effect } from '../../core/effect.js'

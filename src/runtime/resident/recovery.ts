@@ -10,7 +10,7 @@
  * - A side effect that may not be done twice is not counted: it is not run again anyway (EX3: an unknown outcome is not
  *   silently repeated).
  */
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { mayStart } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'

@@ -12,8 +12,11 @@
  * TH6 A thread whose agent is not defined here does nothing and wants nothing; it can be terminated and deleted, like
  *     any.
  */
-import { due, land, obey } from '../../../actors/thread/decide/commands.js'
-import type { Decision, Landing, DecisionContext } from '../../../actors/thread/decide/commands.js'
+import { obey } from '../../../actors/thread/decide/commands.js'
+import type { Decision, DecisionContext } from '../../../actors/thread/decide/decision.js'
+import { due } from '../../../actors/thread/decide/due.js'
+import { land } from '../../../actors/thread/decide/landings.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { fold } from '../../../actors/thread/fold.js'
 import { atRest, earliestWake, outstanding } from '../../../actors/thread/outstanding.js'
 import { moveActor } from '../../../actors/thread/position.js'
@@ -31,7 +34,7 @@ import { hydrate } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 import type { CommandResolution } from '../resolve/commands.js'
 import { CallLedger } from './call-ledger.js'
-import { decisionContext } from './decision-context.js'
+import { decisionContext, dueContext } from './decision-context.js'
 import { EffectStarter } from './effect-starter.js'
 import type { EffectStarterOptions, StarterThread } from './effect-starter.js'
 import { MailReader } from './mail-reader.js'
@@ -180,7 +183,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   }
 
   #moment(): DecisionContext {
-    return decisionContext(this.#options, this.state, this.open)
+    return decisionContext(this.#options, this.state)
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -193,7 +196,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
 
   #recordDue(): void {
     while (!this.parked) {
-      const fact = due(this.state, this.#moment())
+      const fact = due(this.state, dueContext(this.#options, this.state, this.open))
       if (!fact) return
       this.#record(fact)
     }

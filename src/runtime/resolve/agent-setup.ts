@@ -4,7 +4,7 @@
  * is made of it in model-request.ts, the record of its reply in model-reply.ts.
  */
 import { z } from 'zod'
-import type { DecisionContext } from '../../../actors/thread/decide/commands.js'
+import type { DueContext } from '../../../actors/thread/decide/due.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
@@ -183,7 +183,7 @@ export function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 
 export function rulesOf(
   { agents }: App,
   { agent: name, queuedCalls, turn }: ThreadState,
-): Pick<DecisionContext, 'maxSteps' | 'session'> {
+): Pick<DueContext, 'maxSteps' | 'session'> {
   const agent = agents.get(name)
   return {
     ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),

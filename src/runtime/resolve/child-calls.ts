@@ -8,6 +8,8 @@
  * - Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
  */
 import type { z } from 'zod'
+import { admitInstance, tooDeep } from '../../../actors/thread/children/admission.js'
+import type { LiveChild } from '../../../actors/thread/children/admission.js'
 import { attachmentsFor } from '../../../actors/thread/children/start.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { countOf } from '../../../actors/thread/turn/turn.js'
@@ -39,11 +41,6 @@ export interface ChildLimits {
 export interface ChildDefinitions {
   readonly envs: Environments
   readonly childLimits: ChildLimits
-}
-
-/** A child that lives, or that is created once people have given the values that it needs. */
-interface LiveChild extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
-  readonly isDeferred?: true
 }
 
 /** What the calls of one reply share: they count on from the state, which has none of them yet. */
@@ -194,7 +191,15 @@ interface Creation extends Pick<ChildMessage, 'text' | 'attachments' | 'name'> {
 function recordCreation(context: ReplyContext, creation: Creation): RecordedCall {
   const { index, tool, args, childTool, text, name, attachments, own, apart } = creation
   const message = { text, ...defined({ attachments }), ...termsOf(childTool, context.limits) }
-  const full = atCap(context, childTool)
+  const { maxInstances } = childTool.resumable || {}
+  const full =
+    maxInstances === undefined
+      ? undefined
+      : admitInstance(
+          context.state,
+          { agent: childTool.name, maxInstances, blocking: childTool.blocking ?? true },
+          context.created.get(childTool.name),
+        )
   // S3: a single instance that is waited for goes on with this message.
   if (full && 'only' in full) return { tool, args, child: { ...full.only, ...message } }
   if (full) return { tool, args, refused: full.refused }
@@ -230,11 +235,8 @@ export function newChild(
   index: number,
   agent: string,
 ): NewChild | Failure {
-  if (state.path.length >= limits.maxDepth)
-    return failure(
-      'TOOL_NOT_ALLOWED',
-      `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`,
-    )
+  const refused = tooDeep(state, limits.maxDepth)
+  if (refused) return refused
   const before = references.get(agent) ?? 0
   references.set(agent, before + 1)
   const scoped = envs.withheld(state, agent)
@@ -288,42 +290,6 @@ function deferCreation(
     refused: failure('subagent_env_required', message, { data }),
     deferred: { ...values, request, child: { ...child, blocking: false } },
   }
-}
-
-type Cap = { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure }
-
-/** Undefined: another instance may be created. */
-function atCap({ state, created }: ReplyContext, { name, resumable, blocking = true }: SubagentTool): Cap | undefined {
-  const { maxInstances } = resumable || {}
-  if (maxInstances === undefined) return undefined
-  const living = [...state.children].flatMap(([reference, { id, agent, ended }]): LiveChild[] =>
-    agent === name && !ended ? [{ thread: id, agent, reference }] : [],
-  )
-  const deferred = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): LiveChild[] =>
-    agent === name ? [{ thread, agent, reference, isDeferred: true }] : [],
-  )
-  const all = [...living, ...deferred, ...(created.get(name) ?? [])]
-  const [only] = all
-  if (all.length < maxInstances) return undefined
-  if (maxInstances === 1 && blocking && only && !only.isDeferred)
-    return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
-  return {
-    refused: failure(
-      'TOOL_NOT_ALLOWED',
-      `there may be ${maxInstances} of ${name} at once, and there are: ` +
-        `${all.map(({ reference }) => reference).join(', ')}; ${adviceOn(all)}`,
-    ),
-  }
-}
-
-/** A deferred child cannot be spoken to. */
-function adviceOn(all: readonly LiveChild[]): string {
-  const deferred = all.flatMap(({ isDeferred, reference }) => (isDeferred ? [reference] : []))
-  if (deferred.length === 0) return 'speak to one of them with subagent_message'
-  const wait =
-    `people were asked for the values of ${deferred.join(', ')}, which begins by itself when they have ` +
-    `answered: do not ask for it again`
-  return deferred.length === all.length ? wait : `${wait}; speak to one of the others with subagent_message`
 }
 
 interface MessageRequest extends z.infer<typeof sendArgs> {

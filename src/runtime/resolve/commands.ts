@@ -8,7 +8,7 @@
  * - Files that a message or an answer brings count against the quota of the thread that gets them (F5). A message of
  *   a caller is refused; what another thread says is heard in any case, without the files that do not fit.
  */
-import type { ResolvedCommand } from '../../../actors/thread/decide/commands.js'
+import type { ResolvedCommand } from '../../../actors/thread/decide/decision.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import type { ToolDefinition } from '../../agent/define.js'
@@ -22,8 +22,6 @@ import type { Command } from '../../core/records/command.js'
 import { parseCallId } from '../../core/records/message.js'
 import type { RecordedCall } from '../../core/records/record.js'
 import type { Redactor } from '../../core/redact/redact.js'
-import { applyChanges, overQuota, treeUsage } from '../../core/tree.js'
-import type { FileQuota, FrozenTree, TreeUsage } from '../../core/tree.js'
 import { toOutcome } from '../../tools/outcome.js'
 import { answerCheck } from '../../tools/own/runtime.js'
 import type { CheckedAnswer } from '../../tools/own/runtime.js'
@@ -36,8 +34,6 @@ import type { CallDefinitions } from './tool-calls.js'
 export type CommandResolution = { readonly resolved: ResolvedCommand } | { readonly refused: Failure }
 
 export interface CommandServices extends CallDefinitions {
-  /** What the files of one thread may hold. */
-  readonly quota: FileQuota
   /** Quotas per tag. */
   readonly quotas?: { refusal(state: ThreadState, command: Command): Failure | undefined }
 }
@@ -97,7 +93,7 @@ function resolve(
     case 'message':
       return resolveMessage(services, state, command)
     case 'change':
-      return resolveChanges(services, state, command)
+      return resolveChanges(services, command)
     case 'call':
       return resolveCall(services, state, command)
     case 'decide':
@@ -111,9 +107,6 @@ function resolve(
     }
     case 'receipt':
       return resolveReceipt(state, command)
-    case 'report':
-    case 'tell':
-      return { resolved: withinQuota(services, state, command) }
     default:
       return { resolved: command }
   }
@@ -123,7 +116,7 @@ function resolveCreate(services: CommandServices, state: ThreadState, command: C
   const refused = checkEnv(services, state, command)
   if (refused) return { refused }
   const seeded = checkContexts(services.app, state, command)
-  return 'refused' in seeded ? seeded : resolveChanges(services, state, withBudget(services.app, seeded))
+  return 'refused' in seeded ? seeded : resolveChanges(services, withBudget(services.app, seeded))
 }
 
 /** A root thread without a budget has that of its agent; a child's comes with its messages. */
@@ -139,27 +132,12 @@ function resolveMessage(
   command: CommandOf<'message'>,
 ): CommandResolution {
   const seeded = checkContexts(services.app, state, command)
-  if ('refused' in seeded) return seeded
-  if (seeded.replyTo) return { resolved: withinQuota(services, state, seeded) }
-  const refused = tooLarge(services, state, seeded)
-  return refused ? { refused } : { resolved: seeded }
+  return 'refused' in seeded ? seeded : { resolved: seeded }
 }
 
-function resolveChanges(
-  services: CommandServices,
-  state: ThreadState,
-  command: CommandOf<'change' | 'create'>,
-): CommandResolution {
+function resolveChanges(services: CommandServices, command: CommandOf<'change' | 'create'>): CommandResolution {
   const checked = checkSchedules(services.app, command)
-  if ('refused' in checked) return checked
-  const exceeded = exceededBy(services, state, checked)
-  if (exceeded === undefined) return { resolved: checked }
-  return {
-    refused: failure(
-      'FILES_QUOTA',
-      `nothing was changed: the thread's files would hold ${exceeded}; remove some first`,
-    ),
-  }
+  return 'refused' in checked ? checked : { resolved: checked }
 }
 
 function resolveCall(
@@ -215,71 +193,6 @@ function resolveReceipt(state: ThreadState, command: CommandOf<'receipt'>): Comm
   return {
     refused: failure('COMMAND_REFUSED', `thread ${state.id} has another call in the place that this receipt is for`),
   }
-}
-
-/** What the files would hold, if that is too much. The sender need not know the quota (F5). */
-function exceededBy(
-  { quota }: CommandServices,
-  { files }: ThreadState,
-  { changes }: CommandOf<'change' | 'create'>,
-): string | undefined {
-  const fileChanges = changes?.files ?? []
-  const before = treeUsage(files)
-  // Most changes fit even if every name in them were new; then the tree that they give need not be made.
-  const most = { ...before }
-  for (const change of fileChanges) {
-    most.bytes += change.op === 'file' ? change.size : 0
-    most.names += change.path.split('/').length
-  }
-  if (overQuota(quota, before, most) === undefined) return undefined
-  return overQuota(quota, before, treeUsage(applyChanges(files, fileChanges, 0)))
-}
-
-function usageWith({ files }: ThreadState, attachments: FrozenTree): TreeUsage {
-  const before = treeUsage(files)
-  const bytes = attachments.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), before.bytes)
-  return { ...before, bytes, names: before.names + attachments.length - 1 }
-}
-
-/** A caller can send less. */
-function tooLarge(
-  { quota }: CommandServices,
-  state: ThreadState,
-  { attachments }: CommandOf<'message'>,
-): Failure | undefined {
-  const exceeded = attachments && overQuota(quota, treeUsage(state.files), usageWith(state, attachments))
-  return exceeded === undefined
-    ? undefined
-    : failure(
-        'FILES_QUOTA',
-        `nothing was sent: with its attachments the thread's files would hold ${exceeded}; remove some first`,
-      )
-}
-
-/** Another thread's words without the files that do not fit, and with a note about them. */
-function withinQuota(
-  { quota }: CommandServices,
-  state: ThreadState,
-  command: CommandOf<'message' | 'report' | 'tell'>,
-): ResolvedCommand {
-  const { quotaBytes, quotaNames } = quota
-  const names = quotaNames === undefined ? '' : ` in ${quotaNames} files, links and directories`
-  const note = `[its attachments were left out: your files may hold ${quotaBytes} bytes${names}; remove some first]`
-  const fits = (attachments: FrozenTree): boolean =>
-    overQuota(quota, treeUsage(state.files), usageWith(state, attachments)) === undefined
-  if (command.kind === 'tell') {
-    const words = command.words.map((word) =>
-      'attachments' in word && word.attachments && !fits(word.attachments) ? { text: `${word.text}\n\n${note}` } : word,
-    )
-    return { ...command, words }
-  }
-  if (command.kind === 'message') {
-    const { attachments, ...rest } = command
-    return !attachments || fits(attachments) ? command : { ...rest, text: `${command.text}\n\n${note}` }
-  }
-  const { attachments, ...rest } = command
-  if (!attachments || fits(attachments.files)) return command
-  return { ...rest, note: command.note === undefined ? note : `${command.note}\n\n${note}` }
 }
 
 interface SealedValues {

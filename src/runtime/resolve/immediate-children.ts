@@ -26,29 +26,26 @@ interface Instance {
   readonly apart?: readonly string[]
 }
 
-/** Undefined where the agent has none. Sealing happens when the function is called. */
-export function immediateOf(
+/** The calls that begin them, for the side that is to speak next; empty where its prompt has none. Seals values. */
+export function immediateCallsOf(
   definitions: ChildDefinitions & { readonly app: App },
   state: ThreadState,
-): (() => readonly RecordedCall[]) | undefined {
-  const { app } = definitions
+): readonly RecordedCall[] {
+  const { app, envs } = definitions
   const agent = app.agents.get(state.agent)
   const side = agent && sideOf(agent, state.turn?.session?.side ?? 'a')
   const prompt = side && app.prompts.get(side.prompt)
   const subagents = prompt ? callablesOf(app, prompt).subagents.filter(({ immediate }) => immediate) : []
-  if (subagents.length === 0) return undefined
-  return () => {
-    const { envs } = definitions
-    const context = createReplyContext(definitions, state, state.step + 1)
-    const disabled = new Set(envs.disabled(state))
-    const enabled = subagents.filter(({ name }) => !disabled.has(name))
-    const calls: RecordedCall[] = []
-    for (const childTool of childToolsOf(app, enabled, agent).byName.values()) {
-      for (const instance of instancesFor(envs, state, childTool))
-        calls.push(recordImmediateCall(context, childTool, { index: calls.length, ...instance }))
-    }
-    return calls
+  if (subagents.length === 0) return []
+  const context = createReplyContext(definitions, state, state.step + 1)
+  const disabled = new Set(envs.disabled(state))
+  const enabled = subagents.filter(({ name }) => !disabled.has(name))
+  const calls: RecordedCall[] = []
+  for (const childTool of childToolsOf(app, enabled, agent).byName.values()) {
+    for (const instance of instancesFor(envs, state, childTool))
+      calls.push(recordImmediateCall(context, childTool, { index: calls.length, ...instance }))
   }
+  return calls
 }
 
 /** One, or one for each set of numbered variables (`NAME_1`, `NAME_2`) that has its first value. */

@@ -6,7 +6,7 @@
  * - Pure, but for the definition's own functions that tool-calls.ts asks (`needsApproval`, `cache.keyFn`).
  */
 import { answerFiles } from '../../../actors/thread/children/reports.js'
-import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ModelDefinition } from '../../agent/define.js'
 import { brokenText, collectAttachments } from '../../core/attachments.js'
@@ -27,15 +27,13 @@ import type { ChildDefinitions, IndexedCall, ReplyContext } from './child-calls.
 import { recordHandoff } from './handoffs.js'
 import type { HandoffReply } from './handoffs.js'
 import { recordPromptCall } from './prompt-calls.js'
-import { cutCall, meaningOf } from './reply-meaning.js'
+import { cutCall, replyRules } from './reply-meaning.js'
 import { recordCall } from './tool-calls.js'
 import type { CallDefinitions, CallerContext } from './tool-calls.js'
 
 export interface ModelAnswer {
   readonly step: number
   readonly reply: ModelReply
-  /** Model replies of the turn before this one. */
-  readonly stepsBefore: number
   readonly state: ThreadState
 }
 
@@ -94,18 +92,12 @@ function recordOf(recording: Recording, call: RequestedCall, index: number): May
 
 function landingOf(
   { definitions: { app }, setup, reply, handoff }: Recording,
-  { step, stepsBefore, state }: ModelAnswer,
+  { step, state }: ModelAnswer,
   calls: readonly RecordedCall[],
 ): Landing {
   const side = state.turn?.session?.side
   // The next step would be one of the agent that takes over.
   const maxSteps = maxStepsOf(handoff.to === undefined ? setup.agent : app.agents.get(handoff.to), side)
-  const meaning = meaningOf(setup, {
-    reply,
-    calls,
-    asked: state.turn?.asked ?? 0,
-    last: stepsBefore + 1 >= maxSteps,
-  })
   const recorded: Omit<ModelReplied, 'type'> = {
     step,
     model: reply.model ?? setup.model.name,
@@ -115,7 +107,7 @@ function landingOf(
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
     ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label }),
   }
-  return { kind: 'reply', reply: { ...recorded, ...meaning } }
+  return { kind: 'reply', reply: recorded, rules: replyRules(setup, maxSteps) }
 }
 
 const finishReasons: ReadonlySet<string> = new Set<FinishReason>([

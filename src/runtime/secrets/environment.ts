@@ -6,8 +6,8 @@
  * - Every secret that a thread can reach is masked: its own and inherited values, and those of its definitions and of
  *   the skein's options.
  */
-import { envOfStep } from '../../../actors/thread/variables.js'
-import type { Needs } from '../../../actors/thread/variables.js'
+import { envOfStep, unsetVariables } from '../../../actors/thread/variables.js'
+import type { NeededVariables } from '../../../actors/thread/variables.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import type { Variable } from '../../agent/define.js'
@@ -41,6 +41,7 @@ export interface EnvironmentServices {
 }
 
 const noVariables: CallEnv = { env: {}, secrets: [] }
+const noNames: ReadonlySet<string> = new Set()
 
 export class Environments {
   readonly declarations: Declarations
@@ -133,7 +134,8 @@ export class Environments {
   /** Names that a child of this agent requires; `missing`: those without a value in its definitions and the options. */
   childRequirements(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
     const required = remembered(this.#required, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
-    return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }
+    const given = this.#given({ agent }, required)
+    return { required, missing: required.filter((name) => !given.has(name)) }
   }
 
   /** The names that a child of this agent does not inherit from the thread, because they are scoped to it. */
@@ -151,16 +153,21 @@ export class Environments {
   }
 
   /**
-   * The names that must have a value before the agent's model is asked, and whether the definitions or the options
-   * have one; undefined where the app requires none.
+   * What must have a value before the thread's model is asked or a call of its step begins, and what of that
+   * definitions give; undefined where the app needs nothing.
    */
-  needs({ agent, child }: Pick<Owner, 'agent' | 'child'>): Needs | undefined {
+  needs(state: ThreadState): NeededVariables | undefined {
     if (!this.#requiresValues) return undefined
+    const { agent } = state
     const ofTurn = remembered(this.#required, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
-    return {
-      ofTurn,
-      gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined,
-    }
+    return { ofTurn, given: this.#given(state, unsetVariables(state, ofTurn)) }
+  }
+
+  /** Of these names, those that definitions or the skein's options give a value. */
+  #given({ agent, child }: Pick<Owner, 'agent' | 'child'>, names: readonly string[]): ReadonlySet<string> {
+    if (names.length === 0) return noNames
+    const levels = this.#levels({ id: '', path: [], agent, child, env: noEnv })
+    return new Set(names.filter((name) => resolveEnv(name, levels) !== undefined))
   }
 
   #levels({ env, agent: name, child }: Owner, fallback?: GivenEnv): EnvLevels {

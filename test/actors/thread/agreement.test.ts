@@ -6,13 +6,13 @@ import { outstanding } from '../../../actors/thread/outstanding.js'
 import { moveByTable } from '../../../actors/thread/position.js'
 import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
 import type { Position } from '../../../actors/thread/position.js'
-import type { Slots } from '../../../actors/thread/calls/slots.js'
+import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Message } from '../../../src/core/records/message.js'
 import type { ThreadRecord } from '../../../src/core/records/record.js'
 import { schedulesKey } from '../../../src/core/records/schedule.js'
-import { due } from '../../../actors/thread/decide/commands.js'
+import { due } from '../../../actors/thread/decide/due.js'
 import { happenings, live, momentOf } from '../../helpers/life.js'
 import { times } from '../../helpers/soak.js'
 
@@ -283,8 +283,6 @@ function allowed({ items, drained }: Slots, turn: Turn): number[] {
     return unsettled.length === 0 || mayRunAhead(slot, unsettled, turn) ? [index] : []
   })
 }
-
-type Slot = Slots['items'][number]
 
 function isBarrier({ outcome, call, passed }: Slot): boolean {
   return !outcome && !!call.sideEffect && !call.commutes && !passed

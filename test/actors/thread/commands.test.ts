@@ -1,7 +1,11 @@
 /** Decisions: what a thread refuses, and that a refusal and a late outcome change nothing. */
 import { describe, expect, it } from 'vitest'
-import type { Decision } from '../../../actors/thread/decide/commands.js'
+import type { Decision } from '../../../actors/thread/decide/decision.js'
+import { due, needsImmediateCalls } from '../../../actors/thread/decide/due.js'
+import type { ReplyRules } from '../../../actors/thread/decide/replies.js'
 import { failure } from '../../../src/core/failure.js'
+import type { RecordedCall } from '../../../src/core/records/record.js'
+import { noUsage } from '../../../src/core/usage.js'
 import { createdThread, freshThread } from '../../helpers/tale.js'
 import type { Tale } from '../../helpers/tale.js'
 
@@ -110,5 +114,58 @@ describe('late outcomes', () => {
     tale.say('again')
     expect(tale.land(late)).toEqual({ facts: [] })
     expect(tale.said()).toEqual(['user:go', 'user:again'])
+  })
+})
+
+describe('due', () => {
+  const child: RecordedCall = { tool: 'scout', args: {}, answered: 'seen' }
+
+  it('CO4: immediate calls are asked for where they are next, and make a step before the model is asked', () => {
+    const tale = createdThread()
+    const context = { now: 1, mayBegin: true }
+    expect(needsImmediateCalls(tale.state, context)).toBe(false)
+    tale.say('go')
+    expect(needsImmediateCalls(tale.state, context)).toBe(true)
+    expect(due(tale.state, context)).toBeUndefined()
+    const fact = due(tale.state, { ...context, immediateCalls: [child] })
+    expect(fact).toEqual({ type: 'calls.made', step: 1, calls: [child], immediate: true })
+    if (fact) tale.record(fact)
+    expect(needsImmediateCalls(tale.state, context)).toBe(false)
+    expect(due(tale.state, { ...context, immediateCalls: [child] })).toBeUndefined()
+  })
+
+  it('CO4: variables that are missing come before immediate calls, which are not asked for then', () => {
+    const tale = createdThread()
+    tale.say('go')
+    const context = { now: 1, mayBegin: true, variables: { ofTurn: ['KEY'], given: new Set<string>() } }
+    expect(needsImmediateCalls(tale.state, context)).toBe(false)
+    expect(due(tale.state, { ...context, immediateCalls: [child] })).toMatchObject({
+      type: 'turn.held',
+      missing: ['KEY'],
+    })
+    const given = { ...context, variables: { ofTurn: ['KEY'], given: new Set(['KEY']) } }
+    expect(needsImmediateCalls(tale.state, given)).toBe(true)
+  })
+})
+
+describe('the meaning of a reply', () => {
+  const reply = (text: string, rules: ReplyRules, calls: readonly RecordedCall[] = []): Decision => {
+    const tale = createdThread()
+    tale.say('go')
+    const said = { step: 1, model: 'm', text, calls, usage: noUsage, finish: 'stop' } as const
+    return tale.land({ kind: 'reply', reply: said, rules })
+  }
+
+  it('the last step that is allowed stops the turn, whatever the reply asks for', () => {
+    expect(reply('', { maxSteps: 1 }, [{ tool: 'look', args: {} }])).toMatchObject({ facts: [{ stop: 'max_steps' }] })
+    expect(reply('and', { maxSteps: 1, continues: true })).toMatchObject({ facts: [{ stop: 'max_steps' }] })
+    expect(reply('and', { maxSteps: 2, continues: true })).toMatchObject({ facts: [{ goesOn: true }] })
+  })
+
+  it('a reply without the output that the turn needs is asked for again', () => {
+    expect(reply('done', { needsOutput: true })).toMatchObject({
+      facts: [{ asks: expect.stringContaining('response') }],
+    })
+    expect(reply('', { once: true })).toMatchObject({ facts: [{ stop: 'empty_reply' }] })
   })
 })

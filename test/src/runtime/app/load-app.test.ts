@@ -212,7 +212,6 @@ describe('briefs', () => {
         brief,
         {
           step: 1,
-          stepsBefore: 0,
           state: createState('t'),
           reply: { text: '', calls: [], finish: 'stop', usage: own },
         },

@@ -236,8 +236,7 @@ describe('a grant that comes too late', () => {
     const [back] = refusalsOf(kid, mail, failure('COMMAND_REFUSED', 'it is over'))
     const command = readMail(back?.body ?? '')
     expect(back?.to).toBe('lead')
-    const decision =
-      command?.kind === 'report' ? obey(lead, { id: 'r', command }, { now: 2, mayBegin: true }) : undefined
+    const decision = command?.kind === 'report' ? obey(lead, { id: 'r', command }, { now: 2 }) : undefined
     const facts = decision && 'facts' in decision ? decision.facts : []
     facts.forEach((fact, index) => fold(lead, { ...fact, seq: lead.seq + index + 1, at: 2 }))
     expect(lead.budget).toMatchObject({ left: { tokens: 79 }, reserved: { tokens: 20 } })

@@ -1,0 +1,122 @@
+/**
+ * Landings: what a thread decides when an effect is over, a model call, a tool call or a timer.
+ *
+ * CO2 An outcome for a step or call that is no longer wanted decides nothing.
+ */
+import { callDeadlineKey, turnDeadlineKey } from '../../../src/core/effect.js'
+import type { Failure } from '../../../src/core/failure.js'
+import type { HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
+import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
+import { noFacts, turnEnded } from './decision.js'
+import type { Decision, DecisionContext } from './decision.js'
+import { limitReply } from './limits.js'
+import { meaningOf } from './replies.js'
+import type { ReplyRules } from './replies.js'
+import type { Slot } from '../calls/slots.js'
+import type { ThreadState, Turn } from '../state.js'
+
+export type Landing =
+  /** `rules`: what the agent's definitions say about it. */
+  | { readonly kind: 'reply'; readonly reply: Omit<ModelReplied, 'type'>; readonly rules?: ReplyRules }
+  | { readonly kind: 'model_failed'; readonly step: number; readonly failure: Failure }
+  | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly landed: Landed }
+  /** The body cannot continue before someone has decided or answered. */
+  | {
+      readonly kind: 'held'
+      readonly step: number
+      readonly index: number
+      readonly why: HoldReason
+      readonly prompt?: string
+    }
+  /** The body waits until the calls before it are settled. */
+  | { readonly kind: 'parked'; readonly step: number; readonly index: number }
+  | { readonly kind: 'deadline'; readonly key: string }
+  /** The time of a scheduled call has come; `call` is made with the tool as it is defined now. */
+  | { readonly kind: 'scheduled'; readonly id: string; readonly call: RecordedCall }
+
+type LandingOf<Kind extends Landing['kind']> = Extract<Landing, { readonly kind: Kind }>
+
+export function land(state: ThreadState, landing: Landing, context: DecisionContext): Decision {
+  if (landing.kind === 'scheduled') return scheduled(state, landing, context)
+  const { turn } = state
+  if (!turn) return noFacts
+  switch (landing.kind) {
+    case 'reply':
+      return replied(state, turn, landing)
+    case 'model_failed':
+      if (!awaitsReply(state, landing.step)) return noFacts
+      return { facts: [turnEnded(turn, { reason: 'failed', failure: landing.failure })] }
+    case 'returned':
+      return returned(state, landing)
+    case 'held':
+      return held(state, landing)
+    case 'parked':
+      return parked(state, landing)
+    case 'deadline':
+      if (landing.key !== turnDeadlineKey(turn.run)) return approvalExpired(state, landing.key, context)
+      return context.now < (turn.deadlineAt ?? Infinity)
+        ? noFacts
+        : { facts: [turnEnded(turn, { reason: 'deadline' })] }
+  }
+}
+
+function awaitsReply({ position, step: done }: ThreadState, step: number): boolean {
+  return position.work === 'thinking' && step === done + 1
+}
+
+function replied(state: ThreadState, turn: Turn, { reply, rules = {} }: LandingOf<'reply'>): Decision {
+  if (!awaitsReply(state, reply.step)) return noFacts
+  const meaning = meaningOf(turn, reply, rules)
+  return { facts: [{ type: 'model.replied', ...limitReply(state, { ...reply, ...meaning }) }] }
+}
+
+/** The slot of a call that has no outcome yet. */
+function openSlot({ step: current, slots }: ThreadState, step: number, index: number): Slot | undefined {
+  const slot = step === current ? slots.items[index] : undefined
+  return slot?.outcome ? undefined : slot
+}
+
+function returned(state: ThreadState, { step, index, landed }: LandingOf<'returned'>): Decision {
+  const slot = openSlot(state, step, index)
+  if (!slot || landed.again !== slot.again) return noFacts
+  const { tool, policy } = slot.call
+  const { reads, changes, queued, messages, told, attached } = landed
+  // Whether an outcome with any of these counts is decided when the turn of the call comes (T3).
+  const provisional = policy ?? reads ?? changes ?? queued ?? messages ?? told ?? attached
+  return {
+    facts: [{ type: 'call.returned', step, index, tool, ...landed, ...(provisional && { provisional: true }) }],
+  }
+}
+
+function held(state: ThreadState, { kind: _, ...hold }: LandingOf<'held'>): Decision {
+  const slot = openSlot(state, hold.step, hold.index)
+  return slot && !slot.hold ? { facts: [{ type: 'call.held', ...hold }] } : noFacts
+}
+
+/** Recorded only where it changes something: behind a call that is held. */
+function parked(state: ThreadState, { step, index }: LandingOf<'parked'>): Decision {
+  const { slots } = state
+  const slot = openSlot(state, step, index)
+  if (!slot || slot.hold || slot.parked || slots.held === 0) return noFacts
+  const behind = slots.items.slice(slots.drained, index).some(({ hold }) => hold)
+  return behind ? { facts: [{ type: 'call.parked', step, index }] } : noFacts
+}
+
+/** A schedule is spent by the record that queues its call: the call is made once. */
+function scheduled(state: ThreadState, { id, call }: LandingOf<'scheduled'>, { now }: DecisionContext): Decision {
+  const known = schedulesIn(state.values[schedulesKey]?.value).find((each) => each.id === id)
+  if (!known || now < known.at) return noFacts
+  return { facts: [{ type: 'call.queued', call, run: state.turn?.run ?? id, schedule: id }] }
+}
+
+/** The approval deadline passed: apply the tool's default decision, or reject. */
+function approvalExpired({ slots, step }: ThreadState, key: string, { now }: DecisionContext): Decision {
+  const index = Number(key.slice(key.lastIndexOf('/') + 1))
+  if (callDeadlineKey(step, index) !== key) return noFacts
+  const hold = slots.items[index]?.hold
+  if (!hold || now < (hold.deadlineAt ?? Infinity)) return noFacts
+  const decision = hold.atDeadline ?? 'reject'
+  return {
+    facts: [{ type: 'call.decided', step, index, decision, comment: 'nobody decided in time', decidedBy: 'deadline' }],
+  }
+}
