@@ -25,8 +25,11 @@ export function preview(value: unknown, maxLength: number): string {
 }
 
 /** Characters that take two columns. */
-const wide =
-  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u
+const wide = new RegExp(
+  '[\\u1100-\\u115F\\u2E80-\\uA4CF\\uAC00-\\uD7A3\\uF900-\\uFAFF\\uFE30-\\uFE6F\\uFF00-\\uFF60\\uFFE0-\\uFFE6]' +
+    '|\\p{Emoji_Presentation}',
+  'u',
+)
 // oxlint-disable-next-line no-control-regex
 const escapeCode = /\u001B\[[\d;]+m/y
 

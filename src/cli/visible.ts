@@ -11,8 +11,11 @@
  * Besides controls: soft hyphens, fillers, direction marks and overrides, characters without width, line separators,
  * tags, lone surrogates.
  */
-const hidden =
-  /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u{E0000}-\u{E0FFF}]|[\u115F\u1160\u3164\uFFA0]|\u034F|\u17B4|\u17B5|[\u180B-\u180F]/gu
+const hidden = new RegExp(
+  '[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029\\u{E0000}-\\u{E0FFF}]|[\\u115F\\u1160\\u3164\\uFFA0]' +
+    '|\\u034F|\\u17B4|\\u17B5|[\\u180B-\\u180F]',
+  'gu',
+)
 
 export function visible(text: string): string {
   return text
@@ -40,8 +43,8 @@ const marks: ReadonlySet<string> = new Set(['\u200E', '\u200F', '\u061C'])
 const pictured = /(?:\p{Extended_Pictographic}|\uFE0F|[\u{1F3FB}-\u{1F3FF}])$/u
 const picture = /^\p{Extended_Pictographic}/u
 /** Scripts that write with joiners, or from right to left. */
-const joining =
-  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Hebrew}]/u
+const joiningScripts = ['Arabic', 'Syriac', 'Devanagari', 'Bengali', 'Malayalam', 'Sinhala', 'Hebrew']
+const joining = new RegExp(`[${joiningScripts.map((script) => `\\p{Script=${script}}`).join('')}]`, 'u')
 
 function isNeeded(char: string, at: number, whole: string): boolean {
   if (char !== joiner && char !== nonJoiner && !marks.has(char)) return false

@@ -17,8 +17,8 @@ import { defined } from '../core/defined.js'
 import { SkeinError, isSkeinError, toFailure } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { builtins } from '../tools/own/thread-files.js'
-import { spoken } from '../tools/foreign/content.js'
-import { argsOf } from '../tools/foreign/kinds.js'
+import { contentText } from '../tools/foreign/content.js'
+import { foreignArgs } from '../tools/foreign/kinds.js'
 import { checkNames, resolveOptions } from '../tools/foreign/options.js'
 import type { Overrides } from '../tools/foreign/options.js'
 import { hasPattern } from '../tools/foreign/json-schema.js'
@@ -209,10 +209,10 @@ function define(
     kind: 'tool',
     name: nameOf(prefix + tool.name),
     description: tool.description ?? tool.title ?? '',
-    ...argsOf(schemaOf(serverName, tool)),
+    ...foreignArgs(schemaOf(serverName, tool)),
     execute: async (state, args) =>
       toReturn(tool.name, await server.call(called, { args: isObject(args) ? args : {}, state })),
-    toModelOutput: spoken,
+    toModelOutput: contentText,
     ...settings,
     where: 'host',
   }

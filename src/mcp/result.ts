@@ -7,14 +7,14 @@
  */
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { isObject } from '../core/json.js'
-import { sizeOf, spoken } from '../tools/foreign/content.js'
+import { sizeOf, contentText } from '../tools/foreign/content.js'
 
 type Item = CallToolResult['content'][number]
 
 export function toReturn(tool: string, { content = [], structuredContent, isError }: CallToolResult): unknown {
   if (isError === true) {
     const source = content.length > 0 ? content : structuredContent
-    const error = source === undefined ? '' : spoken(source)
+    const error = source === undefined ? '' : contentText(source)
     return { status: 'error', error: error === '' ? `${tool} reported an error without saying which` : error }
   }
   return { status: 'success', result: valueOf(content, structuredContent) }

@@ -13,7 +13,7 @@ import { toModel } from '../models/to-model.js'
 import type { FaultPlan } from './faults.js'
 import { Life } from './life.js'
 import type { SeededRandom } from './seeded-random.js'
-import { sleep } from './world.js'
+import { sleepBy } from './world.js'
 
 /** A body with a side effect that was begun. */
 export interface BodyRun {
@@ -63,7 +63,7 @@ function slowModel(model: Model, { clock, random, plan, latencyMs }: AppServices
   return {
     name: model.name,
     async call(request, options) {
-      await abortable(sleep(clock, draws.between(...latencyMs)), options.signal)
+      await abortable(sleepBy(clock, draws.between(...latencyMs)), options.signal)
       if (plan.draw('models', `${model.name} fails in ${request.thread}`)) {
         throw new SkeinError('MODEL_UNAVAILABLE', `${model.name} is away in this simulation`, { retry: true })
       }

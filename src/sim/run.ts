@@ -290,7 +290,8 @@ export class SimulationRun<Names extends string, Result> {
     const outside =
       running.length > 0
         ? [
-            `bodies that have not ended: ${[...new Set(running)].join(', ')}; a body waits by world.sleep and world services`,
+            `bodies that have not ended: ${[...new Set(running)].join(', ')}; inside a simulation a body waits by ` +
+              `world.sleep and the services of the world`,
           ]
         : []
     return ['it never came to an end', ...wants, ...mail, ...outside]

@@ -2,9 +2,9 @@
  * A store in memory that several hosts share, as on NATS: partitions, leases that expire by a clock, take-over, and
  * commits of an expired holder that are refused. For simulations; passes the contract suite of all backends.
  *
- * SM1 The holder of a partition is the host that acquired it last. A commit with an older epoch of the partition is
+ * SV1 The holder of a partition is the host that acquired it last. A commit with an older epoch of the partition is
  *     refused, whether or not its thread was written since (J2).
- * SM2 A host keeps its leases by renewing its presence. One that cannot (dead, stopped, cut off) loses them when its
+ * SV2 A host keeps its leases by renewing its presence. One that cannot (dead, stopped, cut off) loses them when its
  *     lease time has passed: the store gives them to others, and its own clock tells it.
  */
 import { createHash } from 'node:crypto'
@@ -51,7 +51,7 @@ interface HostPresence {
   readonly info: () => HostInfo
   /** When its lease expires unless it renews. */
   until: number
-  /** As far as it knows: what was taken from it meanwhile it learns with its next beat (SM2). */
+  /** As far as it knows: what was taken from it meanwhile it learns with its next beat (SV2). */
   readonly held: Map<number, Holder>
 }
 
@@ -97,7 +97,7 @@ class SharedStore {
     return refused ?? this.write((arrived) => this.data.commit(commit, commit.sends.map(mailText), arrived))
   }
 
-  /** SM1: another host has acquired the partition since. */
+  /** SV1: another host has acquired the partition since. */
   refusal(thread: string, epoch: number, host: HostPresence): Extract<CommitResult, { ok: false }> | undefined {
     const last = this.#lastHolders.get(this.partitionOf(thread))
     if (!last || last.host === host || epoch >= last.epoch) return undefined
@@ -184,7 +184,7 @@ class OpenStore {
     }
   }
 
-  /** SM2 */
+  /** SV2: only a host that is alive and connected renews. */
   #beat(): void {
     const { clock, leaseMs } = this.#shared
     const own = this.#reach.clock
@@ -284,7 +284,7 @@ class OpenStore {
     }
   }
 
-  /** What a host that died had still to say is lost unseen, so listeners are told now and then that they may have missed something. */
+  /** Signals of a host that died are lost unseen: listeners are told now and then that they may have missed some. */
   #listen(topic: string, heard: (value: Json) => void, missed?: () => void): () => void {
     const stop = this.#shared.topics.subscribe(topic, heard)
     if (!missed) return this.#stoppable(stop)
@@ -337,7 +337,7 @@ class OpenStore {
       acquire: async (partition) =>
         this.#asHost('acquire a lease', () => {
           if (partition >= 0 && partition < shared.partitions) return shared.acquire(partition, this.#presence)
-          throw broken('SM1', `there is no partition ${partition}; the store has ${shared.partitions}`)
+          throw broken('SV1', `there is no partition ${partition}; the store has ${shared.partitions}`)
         }),
       survey: async () => this.#when(() => shared.survey(this.#presence)),
       watch: (heard) => {

@@ -58,7 +58,7 @@ export function createWorld<Names extends string>(options: WorldOptions<Names>):
   const { clock } = options
   const ledgers = new Map<string, LedgerEntry[]>()
   const base: WorldBase = {
-    sleep: (ms) => sleep(clock, ms),
+    sleep: (ms) => sleepBy(clock, ms),
     now: () => clock.now(),
     ledger(service) {
       const entries = ledgers.get(service)
@@ -75,7 +75,7 @@ export function createWorld<Names extends string>(options: WorldOptions<Names>):
 }
 
 /** For whoever waits: a dead process waits for ever. */
-export function sleep(clock: ManualClock, ms: number): Promise<void> {
+export function sleepBy(clock: ManualClock, ms: number): Promise<void> {
   const life = Life.current()
   return new Promise((resolve) => {
     clock.wakeAt(clock.now() + ms, () => (life ? life.run(resolve) : resolve()))

@@ -10,7 +10,7 @@ import { isObject } from '../core/json.js'
 import { isShowable, mostMedia } from '../core/media.js'
 import { resultText } from '../core/records/message.js'
 import { toJson } from '../core/json.js'
-import { foreignContent, heldBytes, spoken } from './foreign/content.js'
+import { foreignContent, heldBytes, contentText } from './foreign/content.js'
 import type { Item } from './foreign/content.js'
 
 export interface ShownContent {
@@ -29,7 +29,7 @@ export function shownContent(returned: unknown, output: unknown): ShownContent |
   ])
   if (!beside) return media.length === 0 ? undefined : { media }
   const result = isObject(returned) && 'result' in returned ? [resultText(toJson(output))] : []
-  return { text: [...result, spoken(beside)].join('\n'), ...(media.length > 0 && { media }) }
+  return { text: [...result, contentText(beside)].join('\n'), ...(media.length > 0 && { media }) }
 }
 
 function mediaOf(content: readonly Item[]): NonNullable<ShownContent['media']> {

@@ -65,14 +65,12 @@ it('B8, A1, A4: every decision is taken once and none is lost, whatever dies', a
       while (text === undefined) {
         for (const { id, tool, args, why } of await skein.inbox.list({ root: 'lead' })) {
           const about = JSON.stringify(args)
-          // Someone else, or this person before a host died, may have answered already.
-          const decide =
-            why === 'person'
-              ? skein.inbox.answer(id, `yes to ${about}`)
-              : about.includes('black')
-                ? skein.inbox.reject(id, { comment: 'no' })
-                : skein.inbox.approve(id)
-          await decide.then(
+          const decide = (): Promise<void> => {
+            if (why === 'person') return skein.inbox.answer(id, `yes to ${about}`)
+            return about.includes('black') ? skein.inbox.reject(id, { comment: 'no' }) : skein.inbox.approve(id)
+          }
+          // This person may have answered already, before a host died.
+          await decide().then(
             () => answered.push(`${tool} ${about}`),
             () => undefined,
           )

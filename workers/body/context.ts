@@ -40,7 +40,8 @@ function throwWhenRead(value: unknown, path: readonly PropertyKey[], { tool, fie
   Object.defineProperty(holder, last, {
     configurable: true,
     get() {
-      const what = `${tool} needs ${['state', member, ...path].join('.')}, which its ${field} requires and nobody has set`
+      const needed = ['state', member, ...path].join('.')
+      const what = `${tool} needs ${needed}, which its ${field} requires and nobody has set`
       const advice =
         `give it with threads.create({ context: { ${name}: { … } } }) or send(text, { context }), or ` +
         `give the field a default`

@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { SkeinError } from '../../src/core/failure.js'
 import type { BashArgs } from '../../src/tools/own/args.js'
-import type { HostSettings } from '../../src/tools/own/host-tools.js'
+import type { HostToolSettings } from '../../src/tools/own/host-tools.js'
 import { touching } from '../builtins/path.js'
 import { checkNetwork } from './network.js'
 import { runProcess, signalOf } from './process.js'
@@ -17,7 +17,7 @@ interface Call {
 }
 
 export async function run(
-  settings: HostSettings,
+  settings: HostToolSettings,
   { cmd, args = [], opts }: BashArgs,
   { signal, idempotencyKey }: Call,
 ): Promise<string> {

@@ -6,13 +6,13 @@
 import { OMIT_HEADERS, formatPatch, parsePatch, reversePatch } from 'diff'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
 import type { EditArgs } from '../../src/tools/own/args.js'
-import type { HostSettings } from '../../src/tools/own/host-tools.js'
+import type { HostToolSettings } from '../../src/tools/own/host-tools.js'
 import { patchText } from '../builtins/patch.js'
 import { touching } from '../builtins/path.js'
 import { textAt } from './edit.js'
 import { openRoot, pathInside } from './root.js'
 
-export async function run({ rootDir }: HostSettings, { path, patch }: EditArgs): Promise<string | null> {
+export async function run({ rootDir }: HostToolSettings, { path, patch }: EditArgs): Promise<string | null> {
   const root = await openRoot(rootDir)
   const text = await touching(path, async () => textAt(root, await pathInside(root, path), path))
   const isOpen = takes(text, patch)

@@ -1,6 +1,6 @@
 /** `edit` on a real directory. */
 import type { EditArgs } from '../../src/tools/own/args.js'
-import type { HostSettings } from '../../src/tools/own/host-tools.js'
+import type { HostToolSettings } from '../../src/tools/own/host-tools.js'
 import { checkPatch, checkEditSize } from '../builtins/edit.js'
 import { patchText } from '../builtins/patch.js'
 import { touching } from '../builtins/path.js'
@@ -8,7 +8,7 @@ import { decodeText, notText } from '../builtins/text.js'
 import { openInside, openRoot, pathInside, replaceInside } from './root.js'
 import type { Root } from './root.js'
 
-export async function run(settings: HostSettings, { path, patch }: EditArgs): Promise<string> {
+export async function run(settings: HostToolSettings, { path, patch }: EditArgs): Promise<string> {
   const { rootDir, maxOutputBytes } = settings
   checkPatch(path, patch, maxOutputBytes)
   const root = await openRoot(rootDir)

@@ -4,7 +4,7 @@ import { relative } from 'node:path'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
 import { patternOf } from '../../src/files/search/pattern.js'
 import type { GrepArgs } from '../../src/tools/own/args.js'
-import type { HostSettings } from '../../src/tools/own/host-tools.js'
+import type { HostToolSettings } from '../../src/tools/own/host-tools.js'
 import { listMatches } from '../builtins/grep.js'
 import { touching } from '../builtins/path.js'
 import { runProcess } from './process.js'
@@ -13,7 +13,7 @@ import type { Root } from './root.js'
 import { searchTree, skipped } from './walk.js'
 
 export async function run(
-  settings: HostSettings,
+  settings: HostToolSettings,
   { pattern, path = '.' }: GrepArgs,
   signal: AbortSignal,
 ): Promise<string> {
@@ -37,7 +37,7 @@ interface Search {
 
 /** Undefined: there is none on this machine. */
 async function ripgrep(
-  { timeoutMs, maxOutputBytes }: HostSettings,
+  { timeoutMs, maxOutputBytes }: HostToolSettings,
   { root, pattern, real, signal }: Search,
 ): Promise<string | undefined> {
   const looks = [

@@ -1,13 +1,13 @@
 /** `read` on a real directory. */
 import type { ReadArgs } from '../../src/tools/own/args.js'
-import type { HostSettings } from '../../src/tools/own/host-tools.js'
+import type { HostToolSettings } from '../../src/tools/own/host-tools.js'
 import { pickLines } from '../builtins/lines.js'
 import { touching } from '../builtins/path.js'
 import { tooLarge } from '../builtins/read.js'
 import { openInside, openRoot, pathInside } from './root.js'
 
 export async function run(
-  { rootDir, maxOutputBytes }: HostSettings,
+  { rootDir, maxOutputBytes }: HostToolSettings,
   { path, offset, limit }: ReadArgs,
 ): Promise<string> {
   const root = await openRoot(rootDir)

@@ -15,7 +15,8 @@ export type PreludeTool = (typeof preludeTools)[number]
 export const prelude = String.raw`(function (say, keep, call, most) {
   'use strict'
   // A global of the job, or the code, may take such a name.
-  const { Array, ArrayBuffer, Date, Error, JSON, Map, Number, Object, Promise, RangeError, RegExp, Set, String } = globalThis
+  const { Array, ArrayBuffer, Date, Error, JSON, Map, Number, Object, Promise } = globalThis
+  const { RangeError, RegExp, Set, String } = globalThis
   const { stringify, parse } = JSON
   const { keys, defineProperty, prototype: { toString } } = Object
   const { isArray } = Array
@@ -23,9 +24,11 @@ export const prelude = String.raw`(function (say, keep, call, most) {
   const { isFinite, isNaN } = Number
   const waiting = new Map()
   const textOf = (value) => { try { return String(value) } catch { return toString.call(value) } }
-  const read = (value, key) => { try { return value[key] } catch (thrown) { return '[not readable: ' + textOf(thrown) + ']' } }
-  const spokenBy = (value, own) => { try { return own.call(value) } catch (thrown) { return '[not readable: ' + textOf(thrown) + ']' } }
-  const define = (target, key, value) => defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true })
+  const unreadable = (thrown) => '[not readable: ' + textOf(thrown) + ']'
+  const read = (value, key) => { try { return value[key] } catch (thrown) { return unreadable(thrown) } }
+  const spokenBy = (value, own) => { try { return own.call(value) } catch (thrown) { return unreadable(thrown) } }
+  const visible = { writable: true, enumerable: true, configurable: true }
+  const define = (target, key, value) => defineProperty(target, key, { value, ...visible })
 
   // One function, so that a level of nesting costs one frame of the engine's stack.
   const plain = (value, above) => {
@@ -42,7 +45,9 @@ export const prelude = String.raw`(function (say, keep, call, most) {
     if (value instanceof RegExp) return textOf(value)
     if (value instanceof Promise) return '[promise]'
     if (isView(value) || value instanceof ArrayBuffer) return '[' + value.byteLength + ' bytes]'
-    if (value instanceof Map) return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
+    if (value instanceof Map) {
+      return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
+    }
     if (value instanceof Set) return plain([...value], path)
     if (isArray(value)) {
       const items = []
@@ -60,7 +65,9 @@ export const prelude = String.raw`(function (say, keep, call, most) {
   }
   const encode = (value, what) => {
     const text = stringify(plain(value, []))
-    if (text.length > most) throw new RangeError(what + ' has ' + text.length + ' characters as JSON; ' + most + ' is the limit')
+    if (text.length > most) {
+      throw new RangeError(what + ' has ' + text.length + ' characters as JSON; ' + most + ' is the limit')
+    }
     return text
   }
   const open = (text) => {
@@ -68,12 +75,17 @@ export const prelude = String.raw`(function (say, keep, call, most) {
     if (error === undefined) return value
     throw defineProperty(new Error(error.message), 'name', { value: error.name, writable: true, configurable: true })
   }
-  const spoken = (value) => typeof value === 'string' ? value : value instanceof Error ? textOf(value) : stringify(plain(value, []))
+  const spoken = (value) => {
+    if (typeof value === 'string') return value
+    return value instanceof Error ? textOf(value) : stringify(plain(value, []))
+  }
   const expose = (name, value) => defineProperty(globalThis, name, { value, writable: true, configurable: true })
   const speak = (level) => (...values) => { say(level, stringify(values.map(spoken).join(' ').slice(0, 10000))) }
 
   const log = speak('log')
-  expose('console', { log, info: speak('info'), warn: speak('warn'), error: speak('error'), debug: speak('debug'), trace: speak('debug'), dir: log, table: log })
+  const debug = speak('debug')
+  const methods = { log, info: speak('info'), warn: speak('warn'), error: speak('error'), debug, trace: debug }
+  expose('console', { ...methods, dir: log, table: log })
   expose('report', (value) => {
     const refused = keep(encode(value, 'the report'))
     if (refused !== undefined) throw new RangeError('report: ' + refused)
@@ -89,7 +101,8 @@ export const prelude = String.raw`(function (say, keep, call, most) {
       for (let index = 0; index < count; index++) {
         functions[index] = (...args) => {
           const reply = call(index, encode(args, 'the list of args'))
-          return typeof reply === 'string' ? open(reply) : new Promise((resolve, reject) => waiting.set(reply, { resolve, reject }))
+          if (typeof reply === 'string') return open(reply)
+          return new Promise((resolve, reject) => waiting.set(reply, { resolve, reject }))
         }
       }
       expose('skein:host', functions)
@@ -101,12 +114,17 @@ export const prelude = String.raw`(function (say, keep, call, most) {
     },
     async settle(entry, name, args) {
       const { exports } = await entry
-      if (name !== undefined && typeof exports[name] !== 'function') return stringify({ link: 'the export ' + name + ' is no function' })
+      if (name !== undefined && typeof exports[name] !== 'function') {
+        return stringify({ link: 'the export ' + name + ' is no function' })
+      }
       const value = name === undefined ? exports.default : exports[name](...parse(args))
       return '{"value":' + encode(await value, 'the result') + '}'
     },
     describe(thrown) {
-      if (!(thrown instanceof Error)) return stringify({ name: 'Error', message: 'thrown value: ' + (typeof thrown === 'string' ? thrown : stringify(plain(thrown, []))).slice(0, 10000) })
+      if (!(thrown instanceof Error)) {
+        const text = typeof thrown === 'string' ? thrown : stringify(plain(thrown, []))
+        return stringify({ name: 'Error', message: 'thrown value: ' + text.slice(0, 10000) })
+      }
       return stringify({
         name: textOf(read(thrown, 'name')).slice(0, 200),
         message: textOf(read(thrown, 'message')).slice(0, 10000),

@@ -12,7 +12,7 @@ import { textOf } from '../../src/core/json.js'
 import { workerFile } from '../../src/tools/worker-url.js'
 import { runEnded } from './reply.js'
 import { trackGuestMemory } from './guest-memory.js'
-import { compile } from './wasm.js'
+import { compileWasm } from './wasm.js'
 import { counter, counterCount } from './wire.js'
 import type { HostCall, ToGuest, GuestReply, GuestThreadData, FromGuest } from './wire.js'
 
@@ -84,7 +84,7 @@ class GuestThread {
     this.#worker.on('message', (message: FromGuest) => this.#receive(message))
     this.#worker.on('error', (thrown) => this.#end(textOf(thrown)))
     this.#worker.on('exit', (code) => this.#end(`its thread exited with ${code}`))
-    compile().then(
+    compileWasm().then(
       (module) => this.#worker.postMessage({ type: 'engine', module } satisfies ToGuest),
       (thrown: unknown) => this.#end(textOf(thrown)),
     )

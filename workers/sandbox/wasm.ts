@@ -31,7 +31,7 @@ export const wasm: Wasm = Reflect.get(globalThis, 'WebAssembly')
 let compiled: Promise<WasmModule> | undefined
 
 /** Compiles the engine once for a thread and the threads that it starts: compiled code can be sent. */
-export function compile(): Promise<WasmModule> {
+export function compileWasm(): Promise<WasmModule> {
   compiled ??= readFile(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')).then(
     (bytes) => wasm.compile(bytes),
   )

@@ -15,7 +15,7 @@ import { createCancel } from '../../src/core/async/cancel.js'
 import type { Cancel } from '../../src/core/async/cancel.js'
 import { fromFailure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
-import { createFrameDecoder, encodeFrame } from '../../src/pool/processes/frames.js'
+import { createFrameDecoder, encodeBinaryFrame } from '../../src/pool/processes/frames.js'
 import type { NewContent, Returned, ToolOutput } from '../../src/pool/port.js'
 import { channel } from '../../src/pool/processes/wire.js'
 import type { FromWorker, WorkerQuestions, ToWorker, Topic, WorkerTask } from '../../src/pool/processes/wire.js'
@@ -124,7 +124,7 @@ export function createHostPort(numbers: Int32Array, onTask: (task: WorkerTask, p
   }
   const post: Post = (message, bytes) => {
     flush()
-    write(encodeFrame(message, bytes))
+    write(encodeBinaryFrame(message, bytes))
     if (bytes) write(bytes)
   }
   const down = new Socket({ fd: channel.down, readable: true, writable: false })
@@ -142,7 +142,7 @@ export function createHostPort(numbers: Int32Array, onTask: (task: WorkerTask, p
   return {
     post,
     postResult(call, returned) {
-      results.push(encodeFrame({ call, returned } satisfies FromWorker))
+      results.push(encodeBinaryFrame({ call, returned } satisfies FromWorker))
       if (results.length === 1) process.nextTick(flush)
     },
     begin({ call, reportsBegin }, port) {

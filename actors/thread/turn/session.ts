@@ -74,7 +74,7 @@ export function hasSpoken(state: ThreadState): boolean {
   return state.voices.includes(voiceOf(state, state.turn?.session?.side))
 }
 
-export function noteVoice(state: ThreadState, side: SideName | undefined): void {
+export function noteSpeaker(state: ThreadState, side: SideName | undefined): void {
   const voice = voiceOf(state, side)
   if (!state.voices.includes(voice)) state.voices.push(voice)
 }

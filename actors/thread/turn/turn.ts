@@ -16,7 +16,7 @@ import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
 import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
-import { createSession, endSide, isFor, noteVoice } from './session.js'
+import { createSession, endSide, isFor, noteSpeaker } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
 import { hasEnded } from '../state.js'
@@ -88,7 +88,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const output = calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered
   if (output !== undefined) turn.output = output
   if (record.relaxes !== undefined) turn.relaxed = record.relaxes
-  noteVoice(state, record.side)
+  noteSpeaker(state, record.side)
   nameChildren(state, record)
   spend(state, record)
   state.transcript.items.push(stepMessage(record))
@@ -134,7 +134,7 @@ export function makeCalls(
   state.turn.stop = stop
   state.turn.detail = undefined
   if (!immediate) state.queuedCalls = []
-  noteVoice(state, side)
+  noteSpeaker(state, side)
   nameChildren(state, { calls, at, ...defined({ side }) })
   state.transcript.items.push(stepMessage({ step, at, text: '', calls, ...defined({ side }) }))
   state.slots = createSlots(calls, at, { ...defined({ side }) })

@@ -20,7 +20,7 @@ import { createChildRows } from './child-rows.js'
 import { progressIn } from './progress.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
-import type { ShownEvent, View, ViewOptions } from './view.js'
+import type { ShownEvent, View, TurnViewOptions } from './view.js'
 import { modelWaitLine, waitAfter } from './waiting-for.js'
 import type { ShownModelWait } from './waiting-for.js'
 
@@ -63,7 +63,7 @@ function endLine(paint: CliOutput['paint'], summary: TurnSummary): string {
   return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(summary), 1_000))}`
 }
 
-export function createLiveView(out: CliOutput, { thread, echoed }: ViewOptions): View {
+export function createLiveView(out: CliOutput, { thread, echoed }: TurnViewOptions): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()

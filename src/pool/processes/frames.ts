@@ -13,7 +13,7 @@ const mark = 0x5ce1_4f2a
 const structuredBit = 0x8000_0000
 
 /** The head and the message. The caller sends the bytes behind them. */
-export function encodeFrame(message: object, bytes?: Uint8Array): Buffer {
+export function encodeBinaryFrame(message: object, bytes?: Uint8Array): Buffer {
   const text = JSON.stringify(message)
   const length = Buffer.byteLength(text)
   const whole = Buffer.allocUnsafe(headBytes + length)

@@ -18,8 +18,10 @@ export interface SpawnOptions {
  * Options of the host's own process that a worker must not have: they would change what the process is (`--test`),
  * keep it from starting (`--inspect` on the same port), or give it the host's environment.
  */
-const notForWorkers =
-  /^--(?:env-file|input-type|inspect|max-old-space-size|max-semi-space-size|stack-size|test|watch|prof|cpu-prof|heap-prof|title)/
+const notForWorkers = new RegExp(
+  '^--(?:env-file|input-type|inspect|max-old-space-size|max-semi-space-size|stack-size|test|watch|' +
+    'prof|cpu-prof|heap-prof|title)',
+)
 
 export function spawnWorker({ app, memoryMb, env }: SpawnOptions): ChildProcess {
   const data: WorkerData = { app, memoryMb }

@@ -16,7 +16,7 @@ import { idleClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { createFrameDecoder, encodeFrame, encodeStructured } from './frames.js'
+import { createFrameDecoder, encodeBinaryFrame, encodeStructured } from './frames.js'
 import { createMonitorPort } from './monitor-port.js'
 import type { MonitorPort } from './monitor-port.js'
 import { createSeats } from './places.js'
@@ -237,7 +237,7 @@ export class Worker {
       process.nextTick(() => down.uncork())
     }
     down.write(
-      'answer' in message && holdsMaps(message.answer) ? encodeStructured(message) : encodeFrame(message, bytes),
+      'answer' in message && holdsMaps(message.answer) ? encodeStructured(message) : encodeBinaryFrame(message, bytes),
     )
     if (bytes && bytes.byteLength > 0) down.write(bytes)
   }

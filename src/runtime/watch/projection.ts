@@ -22,7 +22,7 @@ import type { ChildCall } from '../../core/records/child.js'
 import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../core/records/record.js'
 import { addUsage, noUsage, sumUsage } from '../../core/usage.js'
 import type { Usage } from '../../core/usage.js'
-import { editsOf, withEdits } from '../resolve/edits.js'
+import { editsOf, withEdits } from '../journal/edits.js'
 import { ChildViews } from './child-views.js'
 import type { ChildView } from './child-views.js'
 
@@ -72,7 +72,7 @@ export interface ContextUpdate {
 }
 
 /** What one record has changed. */
-export interface Changes {
+export interface ProjectionChanges {
   /** Messages that entered the transcript, silent ones too. */
   readonly messages: readonly Message[]
   /** Calls of the turn that were asked for, wait for someone, go on, or were answered. */
@@ -115,7 +115,7 @@ interface CallsBefore {
 }
 
 const nothing: readonly never[] = []
-export const noChanges: Changes = { messages: nothing, calls: nothing, children: nothing, contexts: nothing }
+export const noChanges: ProjectionChanges = { messages: nothing, calls: nothing, children: nothing, contexts: nothing }
 
 export interface ProjectorOptions {
   /** Messages stay with the projection; else they are let go when they were told. */
@@ -152,7 +152,7 @@ export class Projector {
     return (this.#value ??= this.#createValue())
   }
 
-  take(record: ThreadRecord): Changes {
+  take(record: ThreadRecord): ProjectionChanges {
     const state = this.#state
     const { turn: turnBefore, usageBelow, slots } = state
     const contexts = contextsIn(state, record)

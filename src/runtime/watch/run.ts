@@ -15,7 +15,7 @@ import { abortable } from '../../models/retry/abort.js'
 import { follow, followRecords } from './events.js'
 import { textPieces } from './run-text.js'
 import { TurnView } from './turn-view.js'
-import type { Changes, ContextUpdate, RunCall, RunResult } from './projection.js'
+import type { ProjectionChanges, ContextUpdate, RunCall, RunResult } from './projection.js'
 import { wakeTo } from '../journal/wake.js'
 import { runChanges } from './view.js'
 import type { RunScope, ThreadChange, ViewOptions } from './view.js'
@@ -93,7 +93,7 @@ export function createRun(services: RunServices, id: string, find: () => Promise
     make: (from: AsyncIterable<Source>) => AsyncIterable<Item>,
   ): AsyncIterable<Item> => ({ [Symbol.asyncIterator]: () => make(source())[Symbol.asyncIterator]() })
   const events = (): AsyncIterable<SkeinEvent> => runEvents(services, locate)
-  const changes = (options?: ChangesOptions): AsyncIterable<Changes> => turnChanges(services, locate, options)
+  const changes = (options?: ChangesOptions): AsyncIterable<ProjectionChanges> => turnChanges(services, locate, options)
   const result = async ({ signal }: WaitOptions = {}): Promise<RunResult> =>
     resultOf(services, await waitFor(locate(), signal), signal)
   return {
@@ -228,7 +228,7 @@ async function* turnChanges(
   { backend, closed }: RunServices,
   find: () => Promise<RunLocation>,
   { until, signal }: ChangesOptions = {},
-): AsyncGenerator<Changes, void, undefined> {
+): AsyncGenerator<ProjectionChanges, void, undefined> {
   const { root, thread, run, after } = await waitFor(find(), signal)
   const view = new TurnView(run, await wakeTo(backend, thread, after))
   const following = { root, thread, from: `0.${after}`, closed, ...defined({ until, signal }) }
@@ -243,21 +243,21 @@ async function* turnChanges(
   signal?.throwIfAborted()
 }
 
-async function callsOf(all: AsyncIterable<Changes>): Promise<RunCall[]> {
+async function callsOf(all: AsyncIterable<ProjectionChanges>): Promise<RunCall[]> {
   const known = new Map<string, RunCall>()
   for await (const { calls } of all) for (const call of calls) known.set(call.id, call)
   return [...known.values()]
 }
 
-async function* answeredCalls(all: AsyncIterable<Changes>): AsyncGenerator<RunCall> {
+async function* answeredCalls(all: AsyncIterable<ProjectionChanges>): AsyncGenerator<RunCall> {
   for await (const { calls } of all) for (const call of calls) if (call.outcome) yield call
 }
 
-async function* contextsIn(all: AsyncIterable<Changes>): AsyncGenerator<ContextUpdate> {
+async function* contextsIn(all: AsyncIterable<ProjectionChanges>): AsyncGenerator<ContextUpdate> {
   for await (const { contexts } of all) yield* contexts
 }
 
-async function* messagesIn(all: AsyncIterable<Changes>): AsyncGenerator<Message> {
+async function* messagesIn(all: AsyncIterable<ProjectionChanges>): AsyncGenerator<Message> {
   for await (const { messages } of all) yield* messages
 }
 

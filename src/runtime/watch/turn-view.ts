@@ -10,7 +10,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { noUsage } from '../../core/usage.js'
 import { Projector, noChanges } from './projection.js'
-import type { Changes, RunResult } from './projection.js'
+import type { ProjectionChanges, RunResult } from './projection.js'
 
 export class TurnView {
   readonly #run: string
@@ -26,7 +26,7 @@ export class TurnView {
     if (before) this.#projector = new Projector(before, { keepMessages: false })
   }
 
-  take(record: ThreadRecord): Changes {
+  take(record: ThreadRecord): ProjectionChanges {
     if (record.type === 'turn.started' && record.run === this.#run) {
       this.#begun = true
       this.#projector ??= new Projector(emptyBefore(record), { keepMessages: false })

@@ -14,7 +14,7 @@ import { decode } from '../journal/journal.js'
 import { followWithRecords } from './events.js'
 import type { FollowOptions, FollowedEvent } from './events.js'
 import { Projector, noChanges } from './projection.js'
-import type { Changes, ThreadProjection } from './projection.js'
+import type { ProjectionChanges, ThreadProjection } from './projection.js'
 import { endsThread, neverBegun } from './turn-view.js'
 import { removed } from './watch.js'
 
@@ -36,7 +36,7 @@ export interface ThreadViewOptions extends ViewOptions {
 }
 
 /** One step of a view: what happened, what it changed, and the thread afterwards. */
-export interface ThreadChange extends Changes {
+export interface ThreadChange extends ProjectionChanges {
   /** The thread that changed: the one that is viewed or, with `tree`, one below it. */
   readonly thread: string
   /** Ids from the root down to the thread. */

@@ -37,12 +37,12 @@ export function sizeOf(base64: string): number {
 }
 
 /** The text of any value for a model. */
-export function spoken(value: unknown): string {
+export function contentText(value: unknown): string {
   if (typeof value === 'string') return value
   if (isContent(value)) return value.map(itemText).join('\n')
   if (isObject(value) && isContent(value['content'])) {
     const { content, structuredContent } = value
-    return [spoken(content), ...(structuredContent === undefined ? [] : [spoken(structuredContent)])].join('\n')
+    return [contentText(content), ...(structuredContent === undefined ? [] : [contentText(structuredContent)])].join('\n')
   }
   return (
     JSON.stringify(value, (_key, inner: unknown) => (isObject(inner) ? (bytesText(inner) ?? inner) : inner)) ?? 'null'

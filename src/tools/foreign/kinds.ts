@@ -10,7 +10,7 @@ import type { ToolDefinition, ToolState } from '../../agent/define.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
-import { spoken } from './content.js'
+import { contentText } from './content.js'
 import { checkOnly, readSchema } from './schema.js'
 import type { ForeignSchema } from './schema.js'
 
@@ -61,7 +61,7 @@ function schemaOf(thing: Thing): ForeignSchema {
   return schema
 }
 
-export function argsOf(schema: ForeignSchema): Pick<Adapted, 'args' | 'parameters'> {
+export function foreignArgs(schema: ForeignSchema): Pick<Adapted, 'args' | 'parameters'> {
   return { args: checkOnly(schema), parameters: schema.parameters }
 }
 
@@ -79,7 +79,7 @@ function success(result: unknown) {
 function langChain(thing: Thing, schema: ForeignSchema): Adapted {
   const withArtifact = thing['responseFormat'] === 'content_and_artifact'
   return {
-    ...argsOf(schema),
+    ...foreignArgs(schema),
     async execute(state, args) {
       const tell = (event: unknown): void => state.progress(event)
       const config = {
@@ -98,7 +98,7 @@ function langChain(thing: Thing, schema: ForeignSchema): Adapted {
       const input = withArtifact ? { type: 'tool_call', id: state.idempotencyKey, name: thing['name'], args } : args
       return fromMessage(await callOn(thing, 'invoke', [input, config]))
     },
-    toModelOutput: (output) => spoken(isObject(output) && 'artifact' in output ? output['content'] : output),
+    toModelOutput: (output) => contentText(isObject(output) && 'artifact' in output ? output['content'] : output),
   }
 }
 
@@ -106,7 +106,7 @@ function langChain(thing: Thing, schema: ForeignSchema): Adapted {
 function fromMessage(returned: unknown): unknown {
   if (!isObject(returned) || !('tool_call_id' in returned) || !('content' in returned)) return success(returned)
   const { content, artifact, status } = returned
-  if (status === 'error') return { status: 'error', error: spoken(content) }
+  if (status === 'error') return { status: 'error', error: contentText(content) }
   return success(artifact === undefined ? content : { content, artifact })
 }
 
@@ -118,7 +118,7 @@ function aiSdk(thing: Thing, schema: ForeignSchema): Adapted {
   // A tool that the caller answers by hand needs no approval.
   const hasBody = typeof thing['execute'] === 'function'
   return {
-    ...argsOf(schema),
+    ...foreignArgs(schema),
     execute:
       hasBody &&
       (async (state, args) => {
@@ -144,10 +144,10 @@ function aiSdk(thing: Thing, schema: ForeignSchema): Adapted {
 }
 
 function saidOf(said: unknown, output: unknown): string {
-  if (!isObject(said)) return spoken(output)
+  if (!isObject(said)) return contentText(output)
   const { type, value, reason } = said
   if (type === 'execution-denied') return typeof reason === 'string' ? reason : 'denied'
-  return value === undefined ? spoken(output) : spoken(value)
+  return value === undefined ? contentText(output) : contentText(value)
 }
 
 // ── any object with a method ──
@@ -155,10 +155,10 @@ function saidOf(said: unknown, output: unknown): string {
 function withMethod(thing: Thing, method: string): Adapted {
   const schema = schemaOf(thing)
   return {
-    ...argsOf(schema),
+    ...foreignArgs(schema),
     execute: async (state, args) =>
       success(await lastOf(callOn(thing, method, [await parsed(schema, args), { signal: state.signal }]), state)),
-    toModelOutput: spoken,
+    toModelOutput: contentText,
   }
 }
 

@@ -45,7 +45,7 @@ export interface HostToolsOptions {
 }
 
 /** The settings that bodies get. */
-export interface HostSettings {
+export interface HostToolSettings {
   readonly rootDir: string
   readonly allowNetwork: boolean
   readonly timeoutMs: number
@@ -139,7 +139,7 @@ export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] 
   ]
 }
 
-function bashTool(settings: HostSettings): ToolDefinition {
+function bashTool(settings: HostToolSettings): ToolDefinition {
   const { rootDir, timeoutMs, uid } = settings
   const tool = defineTool({
     name: 'bash',
@@ -160,7 +160,7 @@ function bashTool(settings: HostSettings): ToolDefinition {
   return Object.assign(tool, { [starts]: commands })
 }
 
-function settingsOf(options: HostToolsOptions): HostSettings {
+function settingsOf(options: HostToolsOptions): HostToolSettings {
   const checked = optionsSchema.safeParse(options)
   if (!checked.success) {
     const text = checked.error.issues
