@@ -1,5 +1,5 @@
 /**
- * A client: the handles on the threads of a store, with or without a host in this process.
+ * A client: handles on the threads of a store, with or without a host in this process.
  */
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
@@ -20,9 +20,9 @@ import { createDeadLetters } from './dead-letters.js'
 import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
 import { follow } from '../watch/events.js'
+import type { WaitOptions } from '../watch/run.js'
 import { createInbox } from './inbox.js'
 import { check } from './options.js'
-import type { WaitOptions } from './options.js'
 import { toHeadFilter, toThreadInfo } from './thread-info.js'
 import type { ThreadFilter, ThreadInfo } from './thread-info.js'
 import type { Inbox } from './inbox.js'
@@ -142,9 +142,9 @@ export interface ConnectOptions extends KeyOptions {
 /** Handles on the threads of a store that another process may serve. */
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
   const { clock = systemClock, random = systemRandom } = options
-  const given = keySource(check(connectSchema, options, 'connectSkein'))
+  const key = keySource(check(connectSchema, options, 'connectSkein'))
   const backend = await options.backend.open('client')
-  const secrets = new Secrets({ given, backend })
+  const secrets = new Secrets({ given: key, backend })
   try {
     await secrets.join()
   } catch (thrown) {

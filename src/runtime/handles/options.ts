@@ -5,11 +5,6 @@
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
 
-export interface WaitOptions {
-  /** Ends the wait, which rejects with the signal's reason; what is waited for goes on. */
-  readonly signal?: AbortSignal
-}
-
 export interface ReasonOption {
   /** Why, for the journal and for whoever reads it. */
   readonly reason?: string

@@ -1,12 +1,11 @@
 /**
- * Posting a command and waiting for its answer. The same for a caller beside the host and one in another
- * process: mail in, answer out.
+ * Sending a command to a thread and waiting for its answer: mail in, answer out, in the host's process and in any
+ * other.
  *
- * - An answer means that the command's records are durable, or why there are none.
- * - No answer within the deadline is an error that says the command is kept; never silence.
- * - Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same
- *   answer.
- * - Where the last host dies or leaves while an answer is waited for, that is said as soon as it is known.
+ * - An answer says that the command's records are durable, or why there are none.
+ * - No answer within the deadline is the error COMMAND_UNANSWERED: the command stays in the mailbox.
+ * - Where an answer may have been lost, the command is posted again: the thread knows its id and answers the same.
+ * - Where the last host dies or leaves during the wait, the wait ends as soon as that is known.
  */
 import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
@@ -27,10 +26,10 @@ const answerSchema = z.union([
 ])
 
 const answerWithinMs = 30_000
-/** An answer that takes longer than this may be one that nobody gives any more. */
+/** After this time the host may be gone, and its presence is checked. */
 const doubtAfterMs = 1_000
 const lookAgainMs = 500
-/** Looks in a row without a host: one that is started again at once is waited for. */
+/** Checks in a row that find no host, before the wait ends: a host that restarts at once is waited for. */
 const looksWithout = 2
 
 export interface CommandRequest {
@@ -55,13 +54,13 @@ export async function sendCommand(
   signal?.throwIfAborted()
   const hosted = await backend.hosted()
   const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })
-  let kept = false
-  // That it cannot be posted again is no news: it is kept, and the deadline stays.
-  const again = (): void => void (kept && put().catch(() => undefined))
+  let posted = false
+  // A failure to post it again changes nothing: the mail is stored, and the deadline stays.
+  const again = (): void => void (posted && put().catch(() => undefined))
   const answered = expectAnswer(backend, clock, { thread, id, missed: again })
   try {
     await put()
-    kept = true
+    posted = true
     if (hosted) answered.awaitHosts()
     else answered.giveUp('no host serves this store now')
     const answer = await (signal ? abortable(answered.promise, signal) : answered.promise)
@@ -75,7 +74,7 @@ export async function sendCommand(
 interface Expected {
   readonly thread: string
   readonly id: string
-  /** Told when the answer may have been lost. */
+  /** Called when the answer may have been lost. */
   readonly missed: () => void
 }
 
@@ -84,10 +83,10 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
   let open = true
   let giveUp: (why: string, hosted?: true) => void = () => undefined
   const promise = new Promise<Answer>((resolve, reject) => {
-    const heard = (value: Json): void => {
+    const take = (value: Json): void => {
       if (answerSchema.safeParse(value).success) resolve(value as unknown as Answer)
     }
-    stops.push(backend.signals.subscribe(answerTopic(id), heard, missed))
+    stops.push(backend.signals.subscribe(answerTopic(id), take, missed))
     giveUp = (why, hosted) => reject(unanswered(thread, why, hosted ?? false))
     const cancel = clock.wakeAt(clock.now() + answerWithinMs, () =>
       giveUp(`no host answered within ${answerWithinMs / 1000} s`, true),
@@ -97,7 +96,7 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
   promise.catch(() => undefined) // the mail itself may fail first
   const later = (ms: number, then: () => void): void => void (open && stops.push(clock.wakeAt(clock.now() + ms, then)))
   const look = async (without: number): Promise<void> => {
-    // A store that cannot be asked says nothing of its hosts.
+    // Where the store cannot be reached, nothing is known of its hosts.
     const there = await backend.hosted().catch(() => true)
     if (there) later(lookAgainMs, () => void look(0))
     else if (without + 1 < looksWithout) later(lookAgainMs, () => void look(without + 1))

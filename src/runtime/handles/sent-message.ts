@@ -1,6 +1,6 @@
 /**
- * A message as a caller sends it: a text, or an object with the text in it, and the files that go with it.
- * An unknown option is an error, never ignored: a caller who misspells `delivery` must hear of it.
+ * A message as a caller sends it: a text or an object with the text, and the files that go with it. Checks it, stores
+ * the files, and makes the fields of the command.
  */
 import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
@@ -97,9 +97,9 @@ function isName(value: string): boolean {
   )
 }
 
-export function checkMessage(given: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
-  const message = typeof given === 'string' ? { ...options, text: given } : { ...given, ...options }
-  return check(messageSchema, message, 'nothing was sent')
+export function checkMessage(message: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
+  const whole = typeof message === 'string' ? { ...options, text: message } : { ...message, ...options }
+  return check(messageSchema, whole, 'nothing was sent')
 }
 
 export interface InjectOptions {
@@ -139,13 +139,13 @@ export interface StoredAttachments {
  */
 export async function storeAttachments(
   { blobs }: Pick<Backend, 'blobs'>,
-  given: readonly Attachment[] = [],
+  attachments: readonly Attachment[] = [],
 ): Promise<StoredAttachments> {
-  if (given.length === 0) return {}
-  const names = namesOf(given.flatMap((each) => (typeof each === 'string' ? [] : [each.name])))
+  if (attachments.length === 0) return {}
+  const names = namesOf(attachments.flatMap((each) => (typeof each === 'string' ? [] : [each.name])))
   const entries = new Map<string, TreeNode>()
   const listed: string[] = []
-  for (const each of given) {
+  for (const each of attachments) {
     if (typeof each === 'string') {
       listed.push(each)
       continue

@@ -1,9 +1,9 @@
 /**
- * A thread's values from outside its calls: its key-value store, and the calls that are scheduled. Read as they are
- * now, changed by a command, so that every change is a record in its place.
+ * A thread's values from outside its calls: its key-value store and its scheduled calls. Read as they are now,
+ * changed by a command, so that every change is a record among the thread's own.
  *
- * - What was set is durable when the promise resolves, and this handle reads it from then on.
- * - A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
+ * - A change is durable when its promise resolves, and this handle reads it from then on.
+ * - A change applies at once, also while a step runs: a call that has read the value and may run again does so (T3).
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
@@ -84,7 +84,7 @@ export function createThreadSchedules(services: ThreadServices, thread: string, 
   }
 }
 
-interface Changed {
+interface ChangedThread {
   readonly thread: string
   readonly waker: StateWaker
 }
@@ -93,7 +93,7 @@ type ChangeCommand = Extract<Command, { kind: 'change' }>
 
 async function change(
   { backend, clock, random }: ThreadServices,
-  { thread, waker }: Changed,
+  { thread, waker }: ChangedThread,
   changes: Pick<Changes, 'values' | 'schedules'>,
 ): Promise<void> {
   const command: ChangeCommand = { kind: 'change', changes: JSON.parse(JSON.stringify(changes)) }

@@ -282,12 +282,12 @@ function touchedBy({ step, children }: ThreadState, record: ThreadRecord): numbe
 function callOf(slot: Slot, id: string, taken: boolean): RunCall {
   const { call, outcome, verdict, hold, given, join } = slot
   const { tool, args, child } = call
-  const asked = { id, tool, args, ...(child && { child: childOf(child) }) }
+  const request = { id, tool, args, ...(child && { child: childOf(child) }) }
   // Files of a child get their names when the call is taken: its answer is what the model reads then.
   const counts = outcome !== undefined && !awaitsVerdict(slot) && (taken || !given?.attachments)
-  if (counts) return { ...asked, outcome, ...defined({ fromCache: verdict === 'cached' || undefined }) }
+  if (counts) return { ...request, outcome, ...defined({ fromCache: verdict === 'cached' || undefined }) }
   const returned = outcome !== undefined || join !== undefined
-  return { ...asked, ...defined({ waitsFor: hold?.why, missing: hold?.missing, returned: returned || undefined }) }
+  return { ...request, ...defined({ waitsFor: hold?.why, missing: hold?.missing, returned: returned || undefined }) }
 }
 
 function childOf({ thread, reference, blocking }: ChildCall): NonNullable<RunCall['child']> {
@@ -297,8 +297,8 @@ function childOf({ thread, reference, blocking }: ChildCall): NonNullable<RunCal
 /** Contexts that a record changes, given the outcomes that wait for their verdict. */
 function contextsIn({ slots, step }: ThreadState, record: ThreadRecord): readonly ContextUpdate[] {
   const counts = record.type === 'call.settled' && record.verdict === 'kept' && record.step === step
-  const kept = counts ? slots.items[record.index]?.landed : undefined
-  const changes = record.type === 'thread.changed' ? record.changes : kept?.changes
+  const landed = counts ? slots.items[record.index]?.landed : undefined
+  const changes = record.type === 'thread.changed' ? record.changes : landed?.changes
   if (!changes?.values) return nothing
   return changes.values.flatMap(({ key, value = null }): ContextUpdate[] => {
     if (key === 'shared') return [{ of: key, value }]

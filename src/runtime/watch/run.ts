@@ -26,11 +26,11 @@ export interface Run {
   /** Resolves when the message is durable; rejects when it was refused. Every consumer below does too. */
   accepted(): Promise<void>
   /** What the turn came to, when it has ended. */
-  result(options?: RunWaitOptions): Promise<RunResult>
+  result(options?: WaitOptions): Promise<RunResult>
   /** The last text; rejects when the turn failed. */
-  text(options?: RunWaitOptions): Promise<string>
+  text(options?: WaitOptions): Promise<string>
   /** All calls of the run with their outcomes, when it has ended. */
-  toolCalls(options?: RunWaitOptions): Promise<readonly RunCall[]>
+  toolCalls(options?: WaitOptions): Promise<readonly RunCall[]>
   /** Calls that are not answered now. */
   pendingToolCalls(): Promise<readonly RunCall[]>
   /** All that happens in the turn, and meanwhile to all threads below its own. */
@@ -49,8 +49,8 @@ export interface Run {
   readonly contextStream: AsyncIterable<ContextUpdate>
 }
 
-export interface RunWaitOptions {
-  /** Ends the wait, which rejects with the signal's reason; the turn goes on. */
+export interface WaitOptions {
+  /** Ends the wait, which rejects with the signal's reason; what is waited for goes on. */
   readonly signal?: AbortSignal
 }
 
@@ -77,7 +77,7 @@ export interface RunServices {
   readonly thread: string
 }
 
-interface ChangesOptions extends RunWaitOptions {
+interface ChangesOptions extends WaitOptions {
   readonly until?: 'now'
 }
 
@@ -94,7 +94,7 @@ export function createRun(services: RunServices, id: string, find: () => Promise
   ): AsyncIterable<Item> => ({ [Symbol.asyncIterator]: () => make(source())[Symbol.asyncIterator]() })
   const events = (): AsyncIterable<SkeinEvent> => runEvents(services, locate)
   const changes = (options?: ChangesOptions): AsyncIterable<Changes> => turnChanges(services, locate, options)
-  const result = async ({ signal }: RunWaitOptions = {}): Promise<RunResult> =>
+  const result = async ({ signal }: WaitOptions = {}): Promise<RunResult> =>
     resultOf(services, await waitFor(locate(), signal), signal)
   return {
     id,
