@@ -20,7 +20,7 @@ import { createChildRows } from './child-rows.js'
 import { progressIn } from './progress.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
-import type { ShownEvent, View, ViewOptions } from './view.js'
+import type { ShownEvent, View, TurnViewOptions } from './view.js'
 import { modelWaitLine, waitAfter } from './waiting-for.js'
 import type { ShownModelWait } from './waiting-for.js'
 
@@ -63,7 +63,7 @@ function endLine(paint: CliOutput['paint'], summary: TurnSummary): string {
   return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(summary), 1_000))}`
 }
 
-export function createLiveView(out: CliOutput, { thread, echoed }: ViewOptions): View {
+export function createLiveView(out: CliOutput, { thread, echoed }: TurnViewOptions): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()
@@ -142,14 +142,14 @@ function createRows(out: CliOutput, words: Words) {
       words.aside(isRow ? undefined : answerLine(out, changed))
     },
     takeProgress(event: ShownEvent): void {
-      const said = progressIn(event)
-      const row = said && rows.get(said.call)
+      const progress = progressIn(event)
+      const row = progress && rows.get(progress.call)
       if (!row || row.held) return
-      const text = preview(said.text, 200)
-      if (event.type !== 'tool.log') return void rows.set(said.call, { ...row, progress: text })
+      const text = preview(progress.text, 200)
+      if (event.type !== 'tool.log') return void rows.set(progress.call, { ...row, progress: text })
       const logged = (row.logged ?? 0) + 1
       if (logged <= mostLogged) words.line(paint('dim', `· ${label(event.tool)}: ${oneLine(event.text, 500)}`))
-      rows.set(said.call, { ...row, logged, ...defined({ progress: logged > mostLogged ? text : undefined }) })
+      rows.set(progress.call, { ...row, logged, ...defined({ progress: logged > mostLogged ? text : undefined }) })
     },
     /** A child that is at work has a line of its own. */
     lines: (turning: string): readonly string[] =>

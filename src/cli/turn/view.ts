@@ -29,13 +29,13 @@ export interface View {
   end(summary: TurnSummary): void
 }
 
-export interface ViewOptions {
+export interface TurnViewOptions {
   readonly thread: string
   /** The id of a message that the terminal shows already. */
   readonly echoed?: string
 }
 
-export function createView(out: CliOutput, options: ViewOptions): View {
+export function createView(out: CliOutput, options: TurnViewOptions): View {
   if (out.mode === 'json') return createJsonView(out)
   return out.mode === 'live' ? createLiveView(out, options) : createPlainView(out, options)
 }
@@ -50,7 +50,7 @@ function createJsonView(out: CliOutput): View {
 /** Shown of children too: someone has to act, or did. */
 const byPeople: ReadonlySet<CallChange['state']> = new Set(['held', 'freed', 'denied'])
 
-function createPlainView(out: CliOutput, { thread }: ViewOptions): View {
+function createPlainView(out: CliOutput, { thread }: TurnViewOptions): View {
   const calls = createCalls()
   const children = createChildren()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
