@@ -1,6 +1,7 @@
 /**
  * Measures of the house, beside those of the first survey: `npm run measures`. Sizes, widths, density and coupling of
- * src, actors and workers; of the tests only their width. It judges nothing: limits are rules of test/architecture.test.ts.
+ * src, actors and workers; of the tests only their width. It judges nothing: limits are rules of
+ * test/architecture.test.ts.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -11,7 +11,7 @@ import type { HostEvent, SkeinClient, Thread } from '../index.js'
 import { counted } from './format.js'
 import type { CommandContext } from './run-command.js'
 import {
-  attachmentFlags,
+  readAttachments,
   budgetHelp,
   budgetOf,
   envHelp,
@@ -81,7 +81,7 @@ export async function settingsOf(
     workers: await workersOf(shell, flags),
     files: await filesOf(file),
     budget: await budgetOf(budget),
-    attachments: await attachmentFlags(attach),
+    attachments: await readAttachments(attach),
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * - With `json` stdout and stderr carry JSON objects only, one per line.
  * - No escape code is written unless stdout is a terminal; no colour when NO_COLOR is set.
- * - A reader that goes away (`| head`) is no error: what is written after that is dropped, and `gone` resolves.
+ * - A reader that goes away (`| head`) is no error: what is written after that is dropped, and `readerGone` resolves.
  * - All text goes through `visible`: the only escape codes on a screen are those of `paint` and of the transient
  *   lines.
  */
@@ -21,7 +21,7 @@ export type Colour = keyof typeof colours
 export interface CliOutput {
   readonly mode: Mode
   /** Resolves when nobody reads stdout any more. */
-  readonly gone: Promise<void>
+  readonly readerGone: Promise<void>
   /** Writes text to stdout. */
   print(text: string): void
   /** Writes bytes to stdout, unchanged; resolves when there is room for more. */
@@ -46,7 +46,7 @@ export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean)
   const coloured = mode === 'live' && !env['NO_COLOR']
   const brush = createBrush()
   const bottom = createBottom(brush.shown, () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }))
-  const gone = watchReaders(stdout, stderr)
+  const readerGone = watchReaders(stdout, stderr)
   const write = (stream: NodeJS.WritableStream, raw: string): void => {
     const text = brush.shown(raw)
     if (mode !== 'live') return void stream.write(text)
@@ -57,7 +57,7 @@ export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean)
   const line = (text: string, value: object): void => write(stderr, `${json ? JSON.stringify(value) : text}\n`)
   return {
     mode,
-    gone,
+    readerGone,
     print: (text) => text !== '' && write(stdout, text),
     bytes: (chunk) => new Promise((done) => void stdout.write(chunk, () => done())),
     json: (value) => write(stdout, `${JSON.stringify(value)}\n`),

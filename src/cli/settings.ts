@@ -123,6 +123,6 @@ export async function filesOf(values: readonly string[] = []): Promise<Readonly<
   return Object.fromEntries(await Promise.all(entries))
 }
 
-export async function attachmentFlags(files: readonly string[] = []): Promise<readonly Attachment[]> {
+export async function readAttachments(files: readonly string[] = []): Promise<readonly Attachment[]> {
   return Promise.all(files.map(async (file) => ({ name: basename(file), content: await read('--attach', file) })))
 }

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import type { CliProcess } from './process.js'
 
 /** A message from the command line, which may not be empty; `-` reads it from stdin. */
-export async function messageFrom(shell: CliProcess, argument: string): Promise<string> {
+export async function readMessage(shell: CliProcess, argument: string): Promise<string> {
   const message = argument === '-' ? await piped(shell) : argument
   if (message.trim() !== '') return message
   const { SkeinError } = await import('../index.js')

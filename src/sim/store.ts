@@ -318,7 +318,6 @@ class OpenStore {
     return [...this.#shared.hosts].filter(({ until }) => until > now)
   }
 
-  /** As on NATS: a host hears of mail to the partitions that it holds. */
   #watchMail(arrived: (thread: string) => void): () => void {
     this.#live()
     const { watchers } = this.#shared
@@ -390,7 +389,7 @@ class OpenStore {
   }
 }
 
-/** Not a secret: a simulation keeps nothing. */
+// Not a secret: a simulation keeps nothing.
 const simulatedKey = 'e9daf86701cf99ad97c3d66bdf2332f02608d9b4283745affa700552a2e06d16'
 
 async function joined(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 /**
- * A snapshot for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it
- * all.
+ * A snapshot for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front
+ * of it all.
  */
 import { createHash } from 'node:crypto'
 import { applyChanges, emptyTree } from '../../src/core/tree.js'

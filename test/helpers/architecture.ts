@@ -262,7 +262,7 @@ export const habits: Readonly<Record<string, Rule>> = {
   ),
   'tests do not sleep': inCode(
     'wait for what happens, with a deferred, an event or the manual clock',
-    /\bsetTimeout\(\s*(?:r|res|resolve|done|next|ok)\b|\bsetTimeout\(\s*\(\s*\)\s*=>\s*(?:r|res|resolve|done)\b|\bsleep\(|\bdelay\(\s*\d/,
+    /\bsetTimeout\(\s*(?:r|res|resolve|done|next|ok)\b|\bsetTimeout\(\s*\(\s*\)\s*=>\s*(?:r|res|resolve|done)\b|(?<!\bworld\.)\bsleep\(|\bdelay\(\s*\d/,
     tests,
   ),
   'tests do not mock': inCode(

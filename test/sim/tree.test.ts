@@ -1,4 +1,6 @@
-/** A tree three levels deep: children that fail and are tried again, children that stay, and children that run beside. */
+/**
+ * A tree three levels deep: children that fail and are tried again, children that stay, and children that run beside.
+ */
 import { expect, it } from 'vitest'
 import { simulate } from '../../src/sim/simulate.js'
 import { seedsToTry } from './apps/seeds.js'

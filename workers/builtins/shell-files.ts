@@ -1,8 +1,8 @@
 /**
  * A thread's files as the virtual shell sees them.
  *
- * - Each operation reads no more of the thread's files than it needs, because the reads of a call decide whether it must
- *   run again (T3). Devices and directories of commands are not files of the thread.
+ * - Each operation reads no more of the thread's files than it needs, because the reads of a call decide whether it
+ *   must run again (T3). Devices and directories of commands are not files of the thread.
  * - Errors have the code and the first word of Node's errors; commands derive their messages from them.
  * - Every operation runs trusted: the shell restricts globals for its own code, not for ours.
  */

@@ -1,10 +1,11 @@
 /**
- * One JavaScript engine in WebAssembly, for one run. Owns its memory and the ways to stop it; knows nothing of the code.
+ * One JavaScript engine in WebAssembly, for one run. Owns its memory and the ways to stop it; knows nothing of the
+ * code.
  *
  * - The memory of the code is bounded by the maximum of a `WebAssembly.Memory` of its own. The engine's own limit
  *   counts allocations, not bytes.
- * SM2 The engine is entered only through `enter`, which always returns: by the interrupt handler, which the engine calls
- *     in loops, calls and regular expressions, or else by the watchdog, which also ends what never calls it
+ * SM2 The engine is entered only through `enter`, which always returns: by the interrupt handler, which the engine
+ *     calls in loops, calls and regular expressions, or else by the watchdog, which also ends what never calls it
  *     (`[].forEach.call({ length: 2 ** 53 })`).
  * - An engine is never freed or reused; dropping it releases all of its memory.
  */

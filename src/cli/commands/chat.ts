@@ -32,7 +32,11 @@ async function chat(context: CommandContext, request: OpenRequest): Promise<Exit
   const { root = request.thread } = await lookUpThread(context, { ...request, create: true })
   const opened = await open(context, { request, settings, ...defined({ root }) })
   const finding = findThread(context, opened, { request, settings, create: true })
-  context.onStop(() => leave(context, { request, opened, finding, once: createOnce() }))
+  context.onStop(() => {
+    // Ctrl-C leaves the prompt without a line end.
+    if (out.mode === 'live') out.print('\n')
+    return leave(context, { request, opened, finding, once: createOnce() })
+  })
   const lines = readLines(shell)
   try {
     const thread = await finding

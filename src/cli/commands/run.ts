@@ -10,7 +10,7 @@ import { createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '.
 import type { OpenedStore, OpenFlags, OpenRequest } from '../open.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, several } from '../settings.js'
-import { messageFrom, pipedMessage } from '../stdin.js'
+import { readMessage, pipedMessage } from '../stdin.js'
 import { createAsk, readLines } from '../turn/ask.js'
 import { showFirst, watchToEnd } from '../turn/turns.js'
 import type { WatchedTurn } from '../turn/turns.js'
@@ -30,7 +30,7 @@ export function register(command: Command, runCommand: RunCommand): void {
 }
 
 async function run(context: CommandContext, request: OpenRequest, argument: string | undefined): Promise<ExitCode> {
-  const message = await (argument === undefined ? pipedMessage(context.shell) : messageFrom(context.shell, argument))
+  const message = await (argument === undefined ? pipedMessage(context.shell) : readMessage(context.shell, argument))
   const create = message !== undefined
   if (!create) await checkOutstanding(request)
   const settings = await settingsOf(context, request)

@@ -5,8 +5,8 @@ import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { attachHelp, attachmentFlags, several } from '../settings.js'
-import { messageFrom } from '../stdin.js'
+import { attachHelp, readAttachments, several } from '../settings.js'
+import { readMessage } from '../stdin.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
@@ -33,7 +33,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--id <id>', 'id of the message: sending the same id again is sending once')
     .action((thread: string, argument: string, options: Options) =>
       runCommand(command, async (context) => {
-        const message = await messageFrom(context.shell, argument)
+        const message = await readMessage(context.shell, argument)
         return withClient(context.store, (client) => send(context, client, { ...options, thread, message }))
       }),
     )
@@ -55,7 +55,7 @@ async function send(
   }
   const run = thread.send(message, {
     delivery: newTurn ? 'new_turn' : 'steer',
-    attachments: await attachmentFlags(attach),
+    attachments: await readAttachments(attach),
     ...defined({ id }),
   })
   const state = await markUnanswered(run.accepted())

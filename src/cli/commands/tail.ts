@@ -39,7 +39,7 @@ async function tail(
   const thread = await client.threads.get(id)
   const stop = new AbortController()
   context.onStop(async () => stop.abort())
-  void out.gone.then(() => stop.abort())
+  void out.readerGone.then(() => stop.abort())
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
   const range = { signal: stop.signal, ...defined({ from, until: follow ? undefined : ('now' as const) }) }
   if (out.mode === 'json') await printEvents(out, thread, range)

@@ -3,7 +3,7 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { ChildView, SkeinClient, ThreadInfo, Usage } from '../../index.js'
+import type { ChildView, Failure, SkeinClient, ThreadInfo, Usage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, statusText, table } from '../format.js'
@@ -20,6 +20,8 @@ interface Tree {
   readonly children: ReadonlyMap<string, readonly ChildView[]>
   /** By thread: what its parent knows of it. */
   readonly entries: ReadonlyMap<string, ChildView>
+  /** By thread: why its last turn is no answer. */
+  readonly failures: ReadonlyMap<string, Failure>
   /** By thread, with all below it. */
   readonly usage: ReadonlyMap<string, Usage>
   readonly modelWaits: ReadonlyMap<string, ShownModelWait>
@@ -62,7 +64,24 @@ async function readTree(client: SkeinClient, top: ThreadInfo, hosted: boolean): 
   }
   const entries = new Map([...children.values()].flat().map((entry) => [entry.thread, entry]))
   const modelWaits = hosted ? await modelWaitsOf(client, heads) : new Map<string, ShownModelWait>()
-  return { heads, children, entries, usage: await usageOf(client, heads, entries), modelWaits }
+  const [usage, failures] = [await usageOf(client, heads, entries), await failuresOf(client, heads, entries)]
+  return { heads, children, entries, failures, usage, modelWaits }
+}
+
+/** A parent knows the last attempt of a child; an earlier one that failed is asked itself. */
+async function failuresOf(
+  client: SkeinClient,
+  heads: readonly ThreadInfo[],
+  entries: Tree['entries'],
+): Promise<ReadonlyMap<string, Failure>> {
+  const failures = new Map<string, Failure>()
+  for (const { thread, parent, status } of heads) {
+    const entry = entries.get(thread)
+    const isEarlier = !entry && parent !== undefined && status === 'done'
+    const result = isEarlier ? (await (await client.threads.get(thread)).view().now()).result : entry
+    if (result?.failure) failures.set(thread, result.failure)
+  }
+  return failures
 }
 
 /** What a child that is done has spent is known to its parent; the others are asked. */
@@ -84,16 +103,13 @@ function inLine({ children }: Tree, parent: string): readonly ChildView[] {
 }
 
 function listing(tree: Tree) {
-  const { heads, entries, usage, modelWaits } = tree
-  const threads = heads.map((head) => {
-    const { reference, failure } = entries.get(head.thread) ?? {}
-    return {
-      ...head,
-      ...defined({ reference }),
-      usage: usage.get(head.thread),
-      ...defined({ failure, waits: modelWaits.get(head.thread) }),
-    }
-  })
+  const { heads, entries, failures, usage, modelWaits } = tree
+  const threads = heads.map((head) => ({
+    ...head,
+    ...defined({ reference: entries.get(head.thread)?.reference }),
+    usage: usage.get(head.thread),
+    ...defined({ failure: failures.get(head.thread), waits: modelWaits.get(head.thread) }),
+  }))
   const lined = heads.flatMap(({ thread }) =>
     inLine(tree, thread).map(({ reference, agent, name }, ahead) => ({
       parent: thread,
@@ -138,8 +154,8 @@ function nameOf({ entries }: Tree, { thread, reference = thread, name }: ThreadI
 }
 
 /** A child that is done may have failed: its parent has read why. */
-function statusOf({ entries }: Tree, head: ThreadInfo): string {
-  return head.status === 'done' && entries.get(head.thread)?.failure ? 'done (failed)' : statusText(head)
+function statusOf({ failures }: Tree, head: ThreadInfo): string {
+  return head.status === 'done' && failures.has(head.thread) ? 'done (failed)' : statusText(head)
 }
 
 function shortly(

@@ -157,8 +157,8 @@ export function createChildRows(paint: CliOutput['paint'], top: string) {
       ;({ threads } = change)
       children.take(change)
       if (!event) return
-      const said = progressIn(event)
-      if (said) progress.set(thread, new Map(progress.get(thread)).set(said.call, preview(said.text, 60)))
+      const latest = progressIn(event)
+      if (latest) progress.set(thread, new Map(progress.get(thread)).set(latest.call, preview(latest.text, 60)))
       if (result) progress.delete(thread)
       const wait = waitAfter(event, modelWaits.get(thread))
       if (wait) modelWaits.set(thread, wait)

@@ -142,14 +142,14 @@ function createRows(out: CliOutput, words: Words) {
       words.aside(isRow ? undefined : answerLine(out, changed))
     },
     takeProgress(event: ShownEvent): void {
-      const said = progressIn(event)
-      const row = said && rows.get(said.call)
+      const progress = progressIn(event)
+      const row = progress && rows.get(progress.call)
       if (!row || row.held) return
-      const text = preview(said.text, 200)
-      if (event.type !== 'tool.log') return void rows.set(said.call, { ...row, progress: text })
+      const text = preview(progress.text, 200)
+      if (event.type !== 'tool.log') return void rows.set(progress.call, { ...row, progress: text })
       const logged = (row.logged ?? 0) + 1
       if (logged <= mostLogged) words.line(paint('dim', `· ${label(event.tool)}: ${oneLine(event.text, 500)}`))
-      rows.set(said.call, { ...row, logged, ...defined({ progress: logged > mostLogged ? text : undefined }) })
+      rows.set(progress.call, { ...row, logged, ...defined({ progress: logged > mostLogged ? text : undefined }) })
     },
     /** A child that is at work has a line of its own. */
     lines: (turning: string): readonly string[] =>

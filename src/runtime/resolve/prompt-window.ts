@@ -12,8 +12,8 @@ import type { ThreadState, Transcript } from '../../../actors/thread/state.js'
 import type { PromptDefinition } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
 import type { Message, SideName } from '../../core/records/message.js'
-import { editsOf, withEdits } from '../journal/edits.js'
-import type { Edits } from '../journal/edits.js'
+import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
+import type { Edits } from '../../../actors/thread/turn/edits.js'
 
 /** What decides which messages a window has. */
 interface WindowKey {

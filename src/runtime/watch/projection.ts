@@ -22,7 +22,7 @@ import type { ChildCall } from '../../core/records/child.js'
 import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../core/records/record.js'
 import { addUsage, noUsage, sumUsage } from '../../core/usage.js'
 import type { Usage } from '../../core/usage.js'
-import { editsOf, withEdits } from '../journal/edits.js'
+import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
 import { ChildViews } from './child-views.js'
 import type { ChildView } from './child-views.js'
 

@@ -42,7 +42,9 @@ export function contentText(value: unknown): string {
   if (isContent(value)) return value.map(itemText).join('\n')
   if (isObject(value) && isContent(value['content'])) {
     const { content, structuredContent } = value
-    return [contentText(content), ...(structuredContent === undefined ? [] : [contentText(structuredContent)])].join('\n')
+    return [contentText(content), ...(structuredContent === undefined ? [] : [contentText(structuredContent)])].join(
+      '\n',
+    )
   }
   return (
     JSON.stringify(value, (_key, inner: unknown) => (isObject(inner) ? (bytesText(inner) ?? inner) : inner)) ?? 'null'

@@ -1,4 +1,7 @@
-/** Children, restarts, and what comes late: reservations, changed variables, a cancelled pair, reports to a paused parent. */
+/**
+ * Children, restarts, and what comes late: reservations, changed variables, a cancelled pair, reports to a paused
+ * parent.
+ */
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
 import type { SubagentTool } from '../../../../src/agent/define.js'

@@ -1,6 +1,6 @@
 /** Messages that are changed or taken out (F4). */
 import { expect, it } from 'vitest'
-import { withEdits } from '../../../../src/runtime/journal/edits.js'
+import { withEdits } from '../../../../actors/thread/turn/edits.js'
 import type { Message } from '../../../../src/core/records/message.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { onEveryStore } from '../../../helpers/world.js'

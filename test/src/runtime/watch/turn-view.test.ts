@@ -12,7 +12,12 @@ import { addUsage, noUsage } from '../../../../src/core/usage.js'
 import { TurnView } from '../../../../src/runtime/watch/turn-view.js'
 import type { ChildView } from '../../../../src/runtime/watch/child-views.js'
 import { Projector } from '../../../../src/runtime/watch/projection.js'
-import type { ProjectionChanges, RunCall, RunResult, ThreadProjection } from '../../../../src/runtime/watch/projection.js'
+import type {
+  ProjectionChanges,
+  RunCall,
+  RunResult,
+  ThreadProjection,
+} from '../../../../src/runtime/watch/projection.js'
 import { happenings, live } from '../../../helpers/life.js'
 import { times } from '../../../helpers/soak.js'
 

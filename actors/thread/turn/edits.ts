@@ -5,10 +5,10 @@
  *     alone.
  * - An edited reply loses its reasoning and its provider's parts: they belonged to the text that it had.
  */
-import { attachedText } from '../../core/attachments.js'
-import type { MessageEdit } from '../../../actors/thread/state.js'
-import { defined } from '../../core/defined.js'
-import type { Message } from '../../core/records/message.js'
+import { attachedText } from '../../../src/core/attachments.js'
+import type { MessageEdit } from '../state.js'
+import { defined } from '../../../src/core/defined.js'
+import type { Message } from '../../../src/core/records/message.js'
 
 /** The text of a result that was removed. */
 const removed = '[removed]'
