@@ -1,7 +1,8 @@
 /** Skein's second door, for tests: models without a provider, time without waiting, swarms lived through many times. */
 export { scriptedModel } from './models/scripted.js'
 export { manualClock } from './core/manual-clock.js'
-export { SimulationFailure, simulate } from './sim/simulate.js'
+export { simulate } from './sim/open.js'
+export { SimulationFailure } from './sim/simulation-failure.js'
 
 export type { ManualClock } from './core/manual-clock.js'
 export type { Fault, FaultChoice, FaultOptions } from './sim/faults.js'

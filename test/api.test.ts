@@ -153,8 +153,21 @@ const doors: readonly Door[] = [
   },
   {
     path: 'src/testing.ts',
-    values: ['manualClock', 'scriptedModel'],
-    types: ['ManualClock'],
+    values: ['SimulationFailure', 'manualClock', 'scriptedModel', 'simulate'],
+    types: [
+      'Fault',
+      'FaultChoice',
+      'FaultOptions',
+      'Ledger',
+      'LedgerEntry',
+      'ManualClock',
+      'Service',
+      'ServiceOptions',
+      'SimContext',
+      'SimReport',
+      'SimulateOptions',
+      'World',
+    ],
   },
 ]
 

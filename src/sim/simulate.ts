@@ -14,6 +14,7 @@ import { faultSchema, faultsOf } from './faults.js'
 import type { Extent, Fault, FaultChoice } from './faults.js'
 import { SimulationRun } from './run.js'
 import type { RunOptions, RunOutcome, SimContext } from './run.js'
+import { SimulationFailure } from './simulation-failure.js'
 import type { ServiceOptions, World } from './world.js'
 
 export interface SimulateOptions<Names extends string, Result> {
@@ -74,34 +75,7 @@ const optionsSchema = z.looseObject({
   scenario: z.custom<() => Promise<unknown>>((value) => typeof value === 'function', 'must be a function'),
 })
 
-/** A seed for which something did not hold. */
-export class SimulationFailure extends Error {
-  readonly seed: number
-  readonly broken: readonly string[]
-  readonly faults: readonly Fault[]
-
-  constructor(seed: number, { broken, faults, virtualMs, log }: RunOutcome<unknown>, tries: number) {
-    super(
-      [
-        `seed ${seed} fails after ${virtualMs} ms of virtual time:`,
-        ...broken.map((text) => `  - ${text}`),
-        faults.length === 0
-          ? 'Nothing went wrong before.'
-          : `What went wrong (the first ${faults.length} faults are enough, of ${tries}):`,
-        ...faults.map(({ at, kind, what }) => `  ${at} ms ${kind}: ${what}`),
-        'The last commits:',
-        ...log.slice(-lastCommits).map((line) => `  ${line}`),
-        `Repeat it with SKEIN_SEED=${seed}.`,
-      ].join('\n'),
-    )
-    this.name = 'SimulationFailure'
-    this.seed = seed
-    this.broken = broken
-    this.faults = faults
-  }
-}
-
-export async function simulate<Result, Names extends string = never>(
+export async function runSimulation<Result, Names extends string = never>(
   options: SimulateOptions<Names, Result>,
 ): Promise<SimReport> {
   checkOptions(options)
@@ -135,7 +109,6 @@ export async function simulate<Result, Names extends string = never>(
   return report.report()
 }
 
-const lastCommits = 20
 const none: Extent = { commits: 0, requests: 0 }
 
 /** The run with the fewest of its first faults that still fails, found by halving. */

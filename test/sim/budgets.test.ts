@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/agent/define.js'
-import { simulate } from '../../src/sim/simulate.js'
+import { simulate } from '../../src/sim/open.js'
 import type { World } from '../../src/sim/world.js'
 import { seedsToTry } from './apps/seeds.js'
 import { lastSaid, resultsOf, team } from './apps/team.js'

@@ -1,6 +1,6 @@
 /** A swarm that books and pays, lived through with everything going wrong. */
 import { expect, it } from 'vitest'
-import { simulate } from '../../src/sim/simulate.js'
+import { simulate } from '../../src/sim/open.js'
 import { seedsToTry } from './apps/seeds.js'
 import { pay, payers } from './apps/payers.js'
 

@@ -2,7 +2,7 @@
  * A tree three levels deep: children that fail and are tried again, children that stay, and children that run beside.
  */
 import { expect, it } from 'vitest'
-import { simulate } from '../../src/sim/simulate.js'
+import { simulate } from '../../src/sim/open.js'
 import { seedsToTry } from './apps/seeds.js'
 import { lastSaid, resultsOf, team } from './apps/team.js'
 
