@@ -76,20 +76,22 @@ export class StreamReader {
     this.replicated = replicas > 1
   }
 
-  get(stream: string, query: Query): Promise<StreamMessage | undefined> {
+  /** `until`: how long it is retried, where that is not the patience of the connection. */
+  get(stream: string, query: Query, until?: number): Promise<StreamMessage | undefined> {
     const { jsm } = this.#connection
-    return this.#connection.persist('reading', async () => {
+    const attempt = async (): Promise<StreamMessage | undefined> => {
       const found = await (this.replicated
         ? jsm.streams.getMessage(stream, query)
         : jsm.direct.getMessage(stream, query))
       return found
         ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() }
         : undefined
-    })
+    }
+    return this.#connection.persist('reading', attempt, until)
   }
 
-  last(stream: string, subject: string): Promise<StreamMessage | undefined> {
-    return this.get(stream, { last_by_subj: subject })
+  last(stream: string, subject: string, until?: number): Promise<StreamMessage | undefined> {
+    return this.get(stream, { last_by_subj: subject }, until)
   }
 
   /** Gives the messages in order until there are no more or `each` returns false. */
