@@ -8,7 +8,7 @@
  *   subject yet, which may be our own first attempt.
  * - Once `mayWrite` is false nothing is attempted any more; a message that was written before counts.
  */
-import { headers, nuid } from '@nats-io/transport-node'
+import { errors, headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { PubHeaders } from '@nats-io/jetstream'
 import { defined } from '../../../core/defined.js'
@@ -43,16 +43,19 @@ export async function publish(
   const { stream, subject, payload, expected, until, timeoutMs, mayWrite = () => true } = publication
   const id = nuid.next()
   const messageHeaders = headersOf(id, publication)
-  let attempts = 0
+  /** Attempts whose message may have been written. */
+  let doubtful = 0
   const attempt = async (): Promise<number | undefined> => {
-    attempts++
-    const found = attempts > 1 && expected !== undefined ? await reader.last(stream, subject, until) : undefined
+    const found = doubtful > 0 && expected !== undefined ? await reader.last(stream, subject, until) : undefined
     const written = seqIfOurs(found, id)
     if (written !== undefined || !mayWrite()) return written
+    doubtful++
     try {
       const { seq } = await connection.request({ subject, payload, headers: messageHeaders, ...defined({ timeoutMs }) })
       return seq
     } catch (thrown) {
+      // Nobody has seen the message (the stream has no leader): it need not be read back.
+      if (thrown instanceof errors.NoRespondersError) doubtful--
       if (!wrongLast.has(apiCode(thrown) ?? 0)) throw thrown
       // An attempt of ours may have been written after our look and before this one.
       const last = await reader.last(stream, subject, until)

@@ -14,7 +14,7 @@ import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
 import { defined } from '../../../core/defined.js'
-import { after } from './timers.js'
+import { after, every } from './timers.js'
 import { ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
 
@@ -57,6 +57,7 @@ interface ScanProgress {
   readonly batch: readonly StreamMessage[]
 }
 
+const askAgainMs = 1_000
 const batchSize = 500
 /** So that long messages do not pile up in memory. */
 const batchBytes = 16 * 1024 * 1024
@@ -81,7 +82,7 @@ export class StreamReader {
     const { jsm } = this.#connection
     const attempt = async (): Promise<StreamMessage | undefined> => {
       const found = await (this.replicated
-        ? jsm.streams.getMessage(stream, query)
+        ? firstAnswer(() => jsm.streams.getMessage(stream, query))
         : jsm.direct.getMessage(stream, query))
       return found
         ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() }
@@ -178,6 +179,20 @@ export class StreamReader {
       )
     })
   }
+}
+
+/**
+ * Asks again every second, and takes the first answer. While the servers do not know yet that the leader of a stream is
+ * dead, none of them answers, and a request of that time stays without an answer when there is a new leader.
+ */
+async function firstAnswer<T>(ask: () => Promise<T>): Promise<T> {
+  let stop = (): void => undefined
+  const answer = new Promise<T>((resolve, reject) => {
+    const askNow = (): void => void ask().then(resolve, reject)
+    stop = every(askAgainMs, askNow)
+    askNow()
+  })
+  return answer.finally(() => stop())
 }
 
 /** A consumer for the messages after `last`; of last messages per subject it gives all again. */
