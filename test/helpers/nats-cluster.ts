@@ -26,6 +26,8 @@ export interface NatsCluster {
   readonly urls: readonly string[]
   /** Who leads a stream, as the node answers that is asked first and knows it. */
   leaderOf(stream: string): Promise<ClusterNode>
+  /** Continues and starts whatever is stopped or dead: a test that failed half-way leaves the next one three nodes. */
+  heal(): Promise<void>
   remove(): Promise<void>
 }
 
@@ -66,14 +68,23 @@ export async function startCluster({
       )
       const running = serverProcess(binary, ['-c', conf], { port, log: join(dir, `n${n}.log`), cwd: dir })
       const ready = (): Promise<void> => until(async () => (await askJsz(http))?.meta_cluster?.leader !== undefined)
+      let dead = true
       const node: ClusterNode = {
         name: `n${n}`,
         url: `nats://127.0.0.1:${port}`,
         port,
         ...running,
-        start: () => running.start().then(ready),
+        async start() {
+          dead = false
+          await running.start()
+          await ready()
+        },
+        kill() {
+          dead = true
+          return running.kill()
+        },
       }
-      return { node, http }
+      return { node, http, heal: () => (dead ? node.start() : node.resume()) }
     }),
   )
   const nodes = made.map(({ node }) => node)
@@ -93,6 +104,9 @@ export async function startCluster({
         }
         await aMoment()
       }
+    },
+    async heal() {
+      await Promise.all(made.map((each) => each.heal()))
     },
     async remove() {
       for (const node of nodes) await node.kill()

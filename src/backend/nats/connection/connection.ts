@@ -116,7 +116,8 @@ export class ServerConnection {
 
   /** A request with one answer, such as writing a message; to be used within `ask` or `persist`. */
   request(request: Omit<PendingRequest, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Requests['ask']> {
-    return this.#requests.ask({ timeoutMs: requestMs, ...request })
+    // A request whose answer is lost is repeated the sooner: a third of a long lease would be too long to wait for it.
+    return this.#requests.ask({ ...request, timeoutMs: Math.min(request.timeoutMs ?? requestMs, requestMs) })
   }
 
   async persist<T>(what: string, attempt: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {

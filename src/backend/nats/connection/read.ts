@@ -14,7 +14,7 @@ import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
 import { defined } from '../../../core/defined.js'
-import { after } from './timers.js'
+import { after, every } from './timers.js'
 import { ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
 
@@ -57,6 +57,7 @@ interface ScanProgress {
   readonly batch: readonly StreamMessage[]
 }
 
+const askAgainMs = 1_000
 const batchSize = 500
 /** So that long messages do not pile up in memory. */
 const batchBytes = 16 * 1024 * 1024
@@ -76,20 +77,22 @@ export class StreamReader {
     this.replicated = replicas > 1
   }
 
-  get(stream: string, query: Query): Promise<StreamMessage | undefined> {
+  /** `until`: how long it is retried, where that is not the patience of the connection. */
+  get(stream: string, query: Query, until?: number): Promise<StreamMessage | undefined> {
     const { jsm } = this.#connection
-    return this.#connection.persist('reading', async () => {
+    const attempt = async (): Promise<StreamMessage | undefined> => {
       const found = await (this.replicated
-        ? jsm.streams.getMessage(stream, query)
+        ? firstAnswer(() => jsm.streams.getMessage(stream, query))
         : jsm.direct.getMessage(stream, query))
       return found
         ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() }
         : undefined
-    })
+    }
+    return this.#connection.persist('reading', attempt, until)
   }
 
-  last(stream: string, subject: string): Promise<StreamMessage | undefined> {
-    return this.get(stream, { last_by_subj: subject })
+  last(stream: string, subject: string, until?: number): Promise<StreamMessage | undefined> {
+    return this.get(stream, { last_by_subj: subject }, until)
   }
 
   /** Gives the messages in order until there are no more or `each` returns false. */
@@ -176,6 +179,20 @@ export class StreamReader {
       )
     })
   }
+}
+
+/**
+ * Asks again every second, and takes the first answer. While the servers do not know yet that the leader of a stream is
+ * dead, none of them answers, and a request of that time stays without an answer when there is a new leader.
+ */
+async function firstAnswer<T>(ask: () => Promise<T>): Promise<T> {
+  let stop = (): void => undefined
+  const answer = new Promise<T>((resolve, reject) => {
+    const askNow = (): void => void ask().then(resolve, reject)
+    stop = every(askAgainMs, askNow)
+    askNow()
+  })
+  return answer.finally(() => stop())
 }
 
 /** A consumer for the messages after `last`; of last messages per subject it gives all again. */
