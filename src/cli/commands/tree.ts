@@ -49,10 +49,10 @@ async function show({ out }: CommandContext, client: SkeinClient, id: string): P
 }
 
 async function readTree(client: SkeinClient, top: ThreadInfo, hosted: boolean): Promise<Tree> {
-  const heads = await subtree(client, top)
+  const found = await subtree(client, top)
   // Parents know what their children are called, and who waits in line; other threads need not be read.
   const parents = new Set(
-    heads.flatMap(({ thread, parent, status }) => [
+    found.flatMap(({ thread, parent, status }) => [
       ...(parent === undefined ? [] : [parent]),
       ...(status === 'waiting' ? [thread] : []),
     ]),
@@ -63,9 +63,18 @@ async function readTree(client: SkeinClient, top: ThreadInfo, hosted: boolean): 
     children.set(parent, (await thread.view().now()).children)
   }
   const entries = new Map([...children.values()].flat().map((entry) => [entry.thread, entry]))
+  const heads = inCallOrder(found, children)
   const modelWaits = hosted ? await modelWaitsOf(client, heads) : new Map<string, ShownModelWait>()
   const [usage, failures] = [await usageOf(client, heads, entries), await failuresOf(client, heads, entries)]
   return { heads, children, entries, failures, usage, modelWaits }
+}
+
+/** Siblings in the order in which their parent called them: on several hosts they begin in any order. */
+function inCallOrder(heads: readonly ThreadInfo[], children: Tree['children']): readonly ThreadInfo[] {
+  const called = [...children].flatMap(([parent, list]) => list.map(({ reference }) => `${parent}/${reference}`))
+  const places = new Map(called.map((name, place) => [name, place]))
+  const place = ({ parent, reference }: ThreadInfo): number => places.get(`${parent}/${reference}`) ?? -1
+  return heads.toSorted((one, other) => place(one) - place(other))
 }
 
 /** A parent knows the last attempt of a child; an earlier one that failed is asked itself. */
