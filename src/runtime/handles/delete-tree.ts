@@ -1,11 +1,12 @@
 /**
- * Deleting a tree, from anywhere: a command to its root, and waiting until it is gone.
+ * Deleting a tree, from anywhere: a command to its root, and waiting until it is gone; or until one of its threads is
+ * parked, since nothing is removed before all have ended.
  */
 import type { Backend } from '../../backend/port.js'
 import type { Random, Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import { sendCommand } from './send-command.js'
-import { ringing } from '../watch/until-settled.js'
+import { failParked, ringing } from '../watch/until-settled.js'
 
 export interface DeleteServices {
   readonly backend: Backend
@@ -37,6 +38,6 @@ export async function deleteTree(
       // The answer was lost, and whoever was asked again knows no such thread: that is what was wanted.
       if (await isThere()) throw thrown
     }
-    while (await isThere()) await next()
+    while (await isThere()) failParked(await next(), () => true)
   })
 }

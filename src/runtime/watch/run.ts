@@ -110,7 +110,7 @@ async function* runEvents(
 ): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread, run, after } = await find()
   let active = false
-  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed })) {
+  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed, awaited: () => thread })) {
     if (event.type === 'tree.reset') throw removed(thread)
     if (event.type === 'turn.started' && event.run === run) active = true
     if (belongs(event, run, active)) yield event
@@ -134,7 +134,7 @@ async function* treeEvents(
     return entry && `${entry.position - 1}.0`
   }
   let active = false
-  for await (const event of follow(backend, { root, closed, start })) {
+  for await (const event of follow(backend, { root, closed, start, awaited: () => place?.thread })) {
     if (!place) continue
     const { thread, run } = place
     if (event.type === 'tree.reset') throw removed(thread)
@@ -170,7 +170,7 @@ function resultOf({ backend, closed }: RunServices, { root, thread, run, after }
     }
     const stop = watch(
       backend,
-      { root, thread, from: `0.${after}`, closed },
+      { root, thread, from: `0.${after}`, closed, awaited: () => thread },
       { records: ({ records }) => records.forEach(take), ended: reject },
     )
   })
@@ -189,6 +189,7 @@ async function* runViews(
     thread,
     from: `0.${after}`,
     closed,
+    awaited: () => thread,
     ...(until && { until }),
   })) {
     for (const record of records) {

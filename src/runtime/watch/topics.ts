@@ -5,6 +5,7 @@
  * - Durable news is published after its commit is acknowledged, never before.
  */
 import type { Backend } from '../../backend/port.js'
+import type { Failure } from '../../core/failure.js'
 import type { Answer } from '../../core/records/command.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { Json } from '../../core/json.js'
@@ -50,17 +51,33 @@ export interface TreeRemovedSignal {
   readonly kind: 'removed'
 }
 
-export type TreeSignal = CommitSignal | DeltaSignal | TreeRemovedSignal
+/** A thread of the tree does not go on under its host; it is told again to whoever begins to watch. */
+export interface ThreadParkedSignal {
+  readonly kind: 'parked'
+  readonly thread: string
+  readonly path: readonly string[]
+  readonly failure: Failure
+}
+
+export type TreeSignal = CommitSignal | DeltaSignal | TreeRemovedSignal | ThreadParkedSignal
 
 /** Anything else on the topic is not for us. What news says is checked by its place in the journal, not by its form. */
 export function toTreeSignal(value: Json): TreeSignal | undefined {
   const news = value as unknown as TreeSignal
-  if (news?.kind === 'committed')
-    return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
-  if (news?.kind === 'removed') return news
-  return news?.kind === 'spoken' && typeof news.after === 'number' && typeof news.event?.thread === 'string'
-    ? news
-    : undefined
+  return hasForm(news) ? news : undefined
+}
+
+function hasForm(news: TreeSignal | null): boolean {
+  switch (news?.kind) {
+    case 'committed':
+      return Array.isArray(news.records) && typeof news.thread === 'string'
+    case 'spoken':
+      return typeof news.after === 'number' && typeof news.event?.thread === 'string'
+    case 'parked':
+      return Array.isArray(news.path) && typeof news.failure?.message === 'string'
+    default:
+      return news?.kind === 'removed'
+  }
 }
 
 /** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */

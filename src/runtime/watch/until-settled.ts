@@ -5,14 +5,17 @@
  * - A tree is at rest when all its threads are, and no mail is on its way to one of them or to one that is yet to
  *   be made. Both are looked at between two equal looks at the heads, so a child that is just being called is not
  *   missed.
+ * - A thread that is parked does not come to rest: whoever waits for it is told why.
  * - Between looks it costs one look-up for each commit of the tree, however many threads there are.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
+import { fromFailure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { readMail } from '../journal/mail.js'
-import { toTreeSignal, treeTopic } from './topics.js'
+import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
+import type { ThreadParkedSignal } from './topics.js'
 import { createQueue } from './async-queue.js'
 import { skeinClosed } from './watch.js'
 
@@ -22,6 +25,8 @@ export interface SettledOptions {
   readonly thread: string
   /** Need not rest. */
   readonly but?: string
+  /** A thread that is parked is waited for until it is mended; otherwise that is the end of waiting. */
+  readonly patient?: true
 }
 
 /** What was lost may be anything. */
@@ -34,11 +39,13 @@ export async function threadSettled(
   info: () => Promise<StoredHead>,
 ): Promise<StoredHead> {
   return ringing({ backend, closed, root }, async (next) => {
-    for (;;) {
-      const head = await info()
-      if (head.rest) return head
-      await next()
+    let head = await info()
+    if (!head.rest) backend.signals.publish(catchUpTopic, { root })
+    for (; !head.rest; head = await info()) {
+      const { thread } = head
+      failParked(await next(), (parked) => parked.thread === thread)
     }
+    return head
   })
 }
 
@@ -50,6 +57,7 @@ export async function treeSettled(
   const tree = new Tree(backend, resting)
   return ringing({ backend, closed, root: resting.root }, async (next) => {
     await tree.look()
+    if (tree.busy) backend.signals.publish(catchUpTopic, { root: resting.root })
     while (!(await tree.rests())) {
       if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
       for (let more = !tree.unread; more;) {
@@ -83,6 +91,12 @@ export async function ringing<Value>(
   }
 }
 
+/** Who waits for a thread that is parked waits in vain: throws why. */
+export function failParked(value: Json, isAwaited: (parked: ThreadParkedSignal) => boolean): void {
+  const news = toTreeSignal(value)
+  if (news?.kind === 'parked' && isAwaited(news)) throw fromFailure(news.failure)
+}
+
 class Tree {
   /** Last known record of each thread. */
   private seqs = new Map<string, number>()
@@ -109,6 +123,7 @@ class Tree {
 
   hear(value: Json): void {
     if (value === missed) this.blind = true
+    if (!this.resting.patient) failParked(value, ({ path }) => path.includes(this.resting.thread))
     const news = toTreeSignal(value)
     if (news?.kind !== 'committed' || !isObject(value) || !news.path.includes(this.resting.thread)) return
     this.note(news.thread, { seq: news.records.at(-1)?.seq ?? 0, rest: value['rest'] === true })

@@ -17,7 +17,7 @@
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
 import type { DeltaEvent } from '../../core/records/event.js'
-import { SkeinError } from '../../core/failure.js'
+import { fromFailure, SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
 import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
@@ -35,11 +35,11 @@ export interface WatchOptions {
   readonly from?: string
   /** `now`: end when everything that is durable now was given. */
   readonly until?: 'now'
+  /** The thread that must go on: when it is parked, the watch ends with THREAD_PARKED. */
+  readonly awaited?: () => string | undefined
   /** Ends the watch with a failure: the skein was closed. */
   readonly closed?: AbortSignal
-  /**
-   * News that may wait until the journal was read; with more the watch ends with STREAM_LAGGED. Default: any number.
-   */
+  /** News that may wait until the journal was read; more ends the watch with STREAM_LAGGED. Default: any number. */
   readonly maxBuffered?: number
 }
 
@@ -81,7 +81,8 @@ class Watch {
   #spoken = createDeltaFilter()
   /** Commits that wait until the journal was read; undefined when watching live. */
   #waiting: CommitSignal[] | undefined = []
-  #removed = false
+  /** Why the watch ends when all that is durable was given. */
+  #doomed: SkeinError | undefined
   /** Something was committed, or signals were lost, while the journal was being read. */
   #again = false
   readonly #early = new EarlyDeltas()
@@ -142,7 +143,9 @@ class Watch {
 
   #hear(news: TreeSignal): void {
     if (this.#stopped) return
-    if (news.kind === 'removed') return this.#hearRemoved()
+    if (news.kind === 'removed') return this.#endSoon(removed(this.#watching.root))
+    if (news.kind === 'parked')
+      return this.#watching.awaited?.() === news.thread ? this.#endSoon(fromFailure(news.failure)) : undefined
     if (news.kind === 'spoken') return this.#hearSpoken(news)
     if (this.#watching.thread === undefined) return this.#ring(news)
     if (!this.#concerns(news.thread)) return
@@ -151,9 +154,9 @@ class Watch {
     this.#checkHeld()
   }
 
-  #hearRemoved(): void {
-    this.#removed = true
-    if (!this.#waiting) this.#end(removed(this.#watching.root))
+  #endSoon(why: SkeinError): void {
+    this.#doomed ??= why
+    if (!this.#waiting) this.#end(why)
   }
 
   /** FW6 */
@@ -168,7 +171,7 @@ class Watch {
     if (given === undefined) this.#missed()
   }
 
-  /** The last record of the thread that was given; undefined: not known, its records may be before the cursor. */
+  /** The last record of the thread that was given; undefined: not known, it may be before the cursor. */
   #lastGiven(thread: string): number | undefined {
     if (this.#watching.thread !== undefined) return this.#at.seq
     return this.#given.get(thread) ?? (this.#wholeTree ? 0 : undefined)
@@ -340,7 +343,7 @@ class Watch {
     const heard = this.#waiting ?? []
     this.#waiting = undefined
     for (const news of heard) this.#hear(news)
-    if (this.#removed) this.#end(removed(this.#watching.root))
+    if (this.#doomed) this.#end(this.#doomed)
   }
 }
 

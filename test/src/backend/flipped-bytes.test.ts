@@ -83,11 +83,12 @@ it.each(parts)(
   },
 )
 
-// Found by soaking; the same for any layout of the file is in damage.test.ts.
+// Found by soaking; the same for any layout of the file is in damage.test.ts, here and in runtime/journal.
 it.each([
   ['the next position of the journal seems to be taken', 122_892, 0xff],
   ['the table that counts mail forgets what it gave', 45_060, 0x40],
-])('P2: where %s (byte %i of skein.db), senders are told at once', async (_, at, xor) => {
+  ['a tree that is deleted cannot be removed', 8_196, 0x01],
+])('P2: where %s (byte %i of skein.db), whoever asks is told at once', async (_, at, xor) => {
   expect(await useDamaged('closed', [['skein.db', at, xor]])).toEqual(allFine(1))
 })
 
