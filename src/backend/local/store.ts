@@ -75,10 +75,10 @@ function createMarkHooks(mark: Mark, writes: Writes): Omit<WriterHooks, 'arrived
   }
   return {
     committed: () => {
-      const notes = writes.takeNotes()
+      const notes = writes.committed()
       if (notes !== '') warnOnce(() => mark.write(notes))
     },
-    rolledBack: () => writes.forget(),
+    rolledBack: () => writes.rolledBack(),
     settled: () => warnOnce(() => mark.settle(writes.heights)),
   }
 }

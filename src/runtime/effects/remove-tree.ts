@@ -27,7 +27,7 @@ export function removeTree(
 ): RunningEffect {
   const aborted = new AbortController()
   const attempt = async (): Promise<boolean> => {
-    await treeSettled({ backend, closed: aborted.signal }, { root, thread: root, but: root })
+    await treeSettled({ backend, closed: aborted.signal }, { root, thread: root, but: root, patient: true })
     const expected = durable()
     return expected !== undefined && (await backend.trees.remove({ root, expected, epoch })).ok
   }

@@ -1,10 +1,11 @@
 /**
- * Deleting a tree from any process: a command to its root, and the wait until the tree is gone.
+ * Deleting a tree from any process: a command to its root, and the wait until the tree is gone; or until one of its
+ * threads is parked, since nothing is removed before all have ended.
  */
 import { sendCommand } from './send-command.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
-import { waitForSignals } from '../watch/until-settled.js'
+import { failParked, waitForSignals } from '../watch/until-settled.js'
 
 export async function deleteTree(
   { backend, clock, random, closed }: Omit<ThreadServices, 'secrets'>,
@@ -25,6 +26,6 @@ export async function deleteTree(
       // The answer was lost and the command sent again, after the tree was gone: it is deleted.
       if (await isThere()) throw thrown
     }
-    while (await isThere()) await next()
+    while (await isThere()) failParked(await next(), () => true)
   })
 }

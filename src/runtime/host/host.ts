@@ -272,10 +272,8 @@ export class Host {
 
   /** A new watcher of a tree asks for what is being said in it. */
   #catchUp(value: Json): void {
-    if (!isObject(value)) return
-    for (const { residents } of this.#partitions.values()) {
-      for (const resident of residents.values()) if (resident.state.path[0] === value['root']) resident.speakAgain()
-    }
+    if (!isObject(value) || typeof value['root'] !== 'string') return
+    for (const partition of this.#partitions.values()) partition.speakAgain(value['root'])
   }
 
   #leftAloneOf(root: string): DueThread[] {

@@ -16,7 +16,7 @@ import type { Failure } from '../../core/failure.js'
 import { removeTree } from '../effects/remove-tree.js'
 import { continueFrom, wake } from '../journal/wake.js'
 import { headOf } from '../resident/head.js'
-import { tellParked } from '../resident/parking.js'
+import { tellParked, tellParkedTree } from '../resident/parking.js'
 import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
 import type { Services, HostSettings } from '../services.js'
@@ -103,7 +103,7 @@ export class HeldPartition {
   deliver(thread: string): void {
     if (this.#ended) return
     const parked = this.#stuck.parked(thread)
-    if (parked) return void this.#tellSenders(thread, parked)
+    if (parked) return void this.#tellParked(thread, parked)
     const resident = this.residents.get(thread)
     if (resident) {
       this.#options.notResting(resident)
@@ -176,20 +176,30 @@ export class HeldPartition {
     const { services, settings } = this.#options
     if (this.#stuck.park(thread, why)) {
       settings.warn(`thread ${thread} is parked`, fromFailure(why))
-      return void this.#tellSenders(thread, why)
+      return void this.#tellParked(thread, why)
     }
     settings.warn(`thread ${thread} starts over from its journal`, fromFailure(why))
     this.alarm(thread, services.clock.now() + this.#stuck.nextRetryMs(thread))
   }
 
-  /** The mail of a parked thread is kept, and its senders are told. */
-  async #tellSenders(thread: string, why: Failure): Promise<void> {
+  /** The mail of a parked thread is kept; its senders are told, and whoever waits for it. */
+  async #tellParked(thread: string, why: Failure): Promise<void> {
     const { backend, settings } = this.#options
+    const head = await backend.heads.get(thread).catch(() => undefined)
+    const path = head?.path ?? [thread]
+    this.#stuck.notePath(thread, path)
+    tellParkedTree(backend, { path, why })
     try {
       for (const mail of await backend.mailbox.read(thread, 0)) tellParked(backend, { thread, mail, why })
     } catch (thrown) {
       settings.warn(`the mail of the parked thread ${thread} could not be read`, thrown)
     }
+  }
+
+  /** Tells again which threads of the tree are parked, for those who begin to wait. */
+  speakAgain(root: string): void {
+    for (const resident of this.residents.values()) if (resident.state.path[0] === root) resident.speakAgain()
+    for (const parked of this.#stuck.parkedIn(root)) tellParkedTree(this.#options.backend, parked)
   }
 
   #rested(resident: Resident): void {

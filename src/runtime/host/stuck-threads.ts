@@ -2,7 +2,8 @@
  * Threads of a partition that cannot go on, in one of three ways, and for how long that is remembered:
  *
  * - parked: no retry can mend it (a damaged journal, a record from a newer Skein, a secret that cannot be read, a
- *   broken invariant). The thread is not woken again under this lease; its mail is kept and its senders are told.
+ *   broken invariant). The thread is not woken again under this lease; its mail is kept, and its senders and whoever
+ *   waits for it are told.
  * - without its agent: that is not defined here. The thread is awake and inert, and can be ended (TH6: like any). The
  *   operator is warned once.
  * - retrying: the store has failed or refused a commit. The thread is woken again from its journal, after a pause that
@@ -21,6 +22,8 @@ const longestRetryMs = 5_000
 
 interface Stuck {
   readonly parked?: Failure
+  /** From the root of its tree down to it. */
+  readonly path?: readonly string[]
   readonly lacksAgent?: true
   readonly retries?: number
 }
@@ -38,6 +41,15 @@ export class StuckThreads {
     if (!beyondRetry.has(why.code)) return false
     this.#note(thread, { parked: why })
     return true
+  }
+
+  /** The paths of parked threads, where they are known, and why they are parked. */
+  *parkedIn(root: string): Generator<{ readonly path: readonly string[]; readonly why: Failure }> {
+    for (const { path, parked } of this.#threads.values()) if (parked && path?.[0] === root) yield { path, why: parked }
+  }
+
+  notePath(thread: string, path: readonly string[]): void {
+    this.#note(thread, { path })
   }
 
   /** Its agent is not defined here: says whether that is news. */

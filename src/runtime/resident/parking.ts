@@ -1,9 +1,12 @@
-/** What senders to a parked thread are told, and which commands it still takes. Their mail stays in the mailbox. */
+/**
+ * What senders to a parked thread are told, and whoever waits for it; which commands it still takes. Mail stays in the
+ * mailbox.
+ */
 import type { Backend, Mail } from '../../backend/port.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { answerTopic, asSignal } from '../watch/topics.js'
+import { answerTopic, asSignal, tellTree } from '../watch/topics.js'
 
 interface ParkedMail {
   readonly thread: string
@@ -23,6 +26,23 @@ export function tellParked({ signals }: Backend, { thread, mail, why }: ParkedMa
     },
   }
   signals.publish(answerTopic(mail.id), asSignal(answer))
+}
+
+/** For those who wait for what the thread would have done. */
+export function tellParkedTree(
+  backend: Backend,
+  { path, why }: { readonly path: readonly string[]; readonly why: Failure },
+): void {
+  const thread = path.at(-1) ?? ''
+  tellTree(backend, path[0] ?? thread, () => ({
+    kind: 'parked',
+    thread,
+    path,
+    failure: {
+      ...failure('THREAD_PARKED', `thread ${thread} is parked, and goes on when that is mended: ${why.message}`),
+      cause: why,
+    },
+  }))
 }
 
 /** A thread can be ended whether its agent is defined or not. */

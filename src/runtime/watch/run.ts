@@ -124,7 +124,7 @@ async function* runEvents(
 ): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread, run, after } = await find()
   let active = false
-  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed })) {
+  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed, awaited: () => thread })) {
     if (event.type === 'tree.reset') throw removed(thread)
     if (event.type === 'turn.started' && event.run === run) active = true
     if (belongs(event, run, active)) yield event
@@ -145,7 +145,7 @@ async function* treeEvents(
     return entry && `${entry.position - 1}.0`
   }
   let active = false
-  for await (const event of follow(backend, { root, closed, start })) {
+  for await (const event of follow(backend, { root, closed, start, awaited: () => location?.thread })) {
     if (!location) continue
     const { thread, run } = location
     if (event.type === 'tree.reset') throw removed(thread)
@@ -215,7 +215,7 @@ function resultOf(
     }
     const stop = watch(
       backend,
-      { root, thread, from: `0.${after}`, closed },
+      { root, thread, from: `0.${after}`, closed, awaited: () => thread },
       { records: ({ records }) => records.forEach(take), ended: (thrown) => end(() => reject(thrown)) },
     )
     signal?.addEventListener('abort', abort, { once: true })
@@ -231,7 +231,7 @@ async function* turnChanges(
 ): AsyncGenerator<ProjectionChanges, void, undefined> {
   const { root, thread, run, after } = await waitFor(find(), signal)
   const view = new TurnView(run, await wakeTo(backend, thread, after))
-  const following = { root, thread, from: `0.${after}`, closed, ...defined({ until, signal }) }
+  const following = { root, thread, from: `0.${after}`, closed, awaited: () => thread, ...defined({ until, signal }) }
   for await (const { records } of followRecords(backend, following)) {
     for (const record of records) {
       const changes = view.take(record)

@@ -5,6 +5,7 @@
  * - A commit is signalled after it is acknowledged, never before.
  */
 import type { Backend } from '../../backend/port.js'
+import type { Failure } from '../../core/failure.js'
 import type { Answer } from '../../core/records/command.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { Json } from '../../core/json.js'
@@ -50,17 +51,33 @@ export interface TreeRemovedSignal {
   readonly kind: 'removed'
 }
 
-export type TreeSignal = CommitSignal | DeltaSignal | TreeRemovedSignal
+/** A thread of the tree does not go on under its host; it is told again to whoever begins to watch. */
+export interface ThreadParkedSignal {
+  readonly kind: 'parked'
+  readonly thread: string
+  readonly path: readonly string[]
+  readonly failure: Failure
+}
+
+export type TreeSignal = CommitSignal | DeltaSignal | TreeRemovedSignal | ThreadParkedSignal
 
 /** Other signals of the topic are ignored. Contents are checked against the journal by position, not by form. */
 export function toTreeSignal(value: Json): TreeSignal | undefined {
   const signal = value as unknown as TreeSignal
-  if (signal?.kind === 'committed')
-    return Array.isArray(signal.records) && typeof signal.thread === 'string' ? signal : undefined
-  if (signal?.kind === 'removed') return signal
-  return signal?.kind === 'spoken' && typeof signal.after === 'number' && typeof signal.event?.thread === 'string'
-    ? signal
-    : undefined
+  return hasForm(signal) ? signal : undefined
+}
+
+function hasForm(signal: TreeSignal | null): boolean {
+  switch (signal?.kind) {
+    case 'committed':
+      return Array.isArray(signal.records) && typeof signal.thread === 'string'
+    case 'spoken':
+      return typeof signal.after === 'number' && typeof signal.event?.thread === 'string'
+    case 'parked':
+      return Array.isArray(signal.path) && typeof signal.failure?.message === 'string'
+    default:
+      return signal?.kind === 'removed'
+  }
 }
 
 /** All are plain JSON data; their types are only more precise than `Json` can express. */

@@ -5,14 +5,17 @@
  * - A tree is at rest when all its threads are and no mail is under way to one of them, or to one that the mail will
  *   create. Mailboxes are read between two equal readings of the heads, so that a child that is being called is not
  *   missed.
+ * - A thread that is parked does not come to rest: whoever waits for it is told why.
  * - Between readings a wait costs one map look-up for each commit of the tree, however many threads it has.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
+import { fromFailure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { eachHead } from '../journal/heads.js'
 import { readMail } from '../journal/mail.js'
-import { toTreeSignal, treeTopic } from './topics.js'
+import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
+import type { ThreadParkedSignal } from './topics.js'
 import { createQueue } from './async-queue.js'
 import { skeinClosed } from './watch.js'
 
@@ -22,6 +25,8 @@ export interface SettledOptions {
   readonly thread: string
   /** A thread that need not be at rest. */
   readonly but?: string
+  /** A thread that is parked is waited for until it is mended; otherwise that is the end of waiting. */
+  readonly patient?: true
 }
 
 export interface SettledServices {
@@ -42,11 +47,13 @@ export async function threadSettled(
   readHead: () => Promise<StoredHead>,
 ): Promise<StoredHead> {
   return waitForSignals({ ...services, root }, async (next) => {
-    for (;;) {
-      const head = await readHead()
-      if (head.rest) return head
-      await next()
+    let head = await readHead()
+    if (!head.rest) services.backend.signals.publish(catchUpTopic, { root })
+    for (; !head.rest; head = await readHead()) {
+      const { thread } = head
+      failParked(await next(), (parked) => parked.thread === thread)
     }
+    return head
   })
 }
 
@@ -55,6 +62,7 @@ export async function treeSettled(services: SettledServices, options: SettledOpt
   const tree = new TreeWait(services.backend, options)
   return waitForSignals({ ...services, root: options.root }, async (next) => {
     await tree.readHeads()
+    if (tree.busy) services.backend.signals.publish(catchUpTopic, { root: options.root })
     while (!(await tree.isAtRest())) {
       if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
       for (let more = !tree.unread; more;) {
@@ -90,6 +98,12 @@ export async function waitForSignals<Value>(
   }
 }
 
+/** Who waits for a thread that is parked waits in vain: throws why. */
+export function failParked(value: Json, isAwaited: (parked: ThreadParkedSignal) => boolean): void {
+  const signal = toTreeSignal(value)
+  if (signal?.kind === 'parked' && isAwaited(signal)) throw fromFailure(signal.failure)
+}
+
 class TreeWait {
   /** Last known record of each thread. */
   private seqs = new Map<string, number>()
@@ -116,6 +130,7 @@ class TreeWait {
 
   take(value: Json): void {
     if (value === missed) this.blind = true
+    if (!this.options.patient) failParked(value, ({ path }) => path.includes(this.options.thread))
     const signal = toTreeSignal(value)
     if (signal?.kind !== 'committed' || !isObject(value) || !signal.path.includes(this.options.thread)) return
     this.note(signal.thread, { seq: signal.records.at(-1)?.seq ?? 0, rest: value['rest'] === true })

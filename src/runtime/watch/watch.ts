@@ -13,11 +13,11 @@
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
 import type { DeltaEvent } from '../../core/records/event.js'
-import { SkeinError } from '../../core/failure.js'
+import { fromFailure, SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
 import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
-import type { CommitSignal, TreeSignal, DeltaSignal } from './topics.js'
+import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
 import { EarlyDeltas } from './early-deltas.js'
 import { createDeltaFilter } from './delta-filter.js'
 
@@ -31,6 +31,8 @@ export interface WatchOptions {
   readonly from?: string
   /** `now`: ends when everything that is durable now was given. */
   readonly until?: 'now'
+  /** The thread that must go on: when it is parked, the watch ends with THREAD_PARKED. */
+  readonly awaited?: () => string | undefined
   /** Ends the watch with a failure: the skein was closed. */
   readonly closed?: AbortSignal
   /** Signals that may wait while the journal is read; more end the watch with STREAM_LAGGED. Default: any number. */
@@ -72,7 +74,8 @@ class Watch {
   #deltas = createDeltaFilter()
   /** Commits that wait until the journal was read; undefined while live. */
   #waiting: CommitSignal[] | undefined = []
-  #treeRemoved = false
+  /** Why the watch ends when all that is durable was given. */
+  #endsWith: SkeinError | undefined
   /** Something was committed, or signals were lost, while the journal was read. */
   #readAgain = false
   readonly #early = new EarlyDeltas()
@@ -133,7 +136,8 @@ class Watch {
 
   #onSignal(signal: TreeSignal): void {
     if (this.#stopped) return
-    if (signal.kind === 'removed') return this.#onRemoved()
+    if (signal.kind === 'removed') return this.#endSoon(removed(this.#options.root))
+    if (signal.kind === 'parked') return this.#onParked(signal)
     if (signal.kind === 'spoken') return this.#onDelta(signal)
     if (this.#options.thread === undefined) return this.#onTreeCommit(signal)
     if (!this.#concerns(signal.thread)) return
@@ -142,9 +146,13 @@ class Watch {
     this.#checkBuffered()
   }
 
-  #onRemoved(): void {
-    this.#treeRemoved = true
-    if (!this.#waiting) this.#end(removed(this.#options.root))
+  #onParked({ thread, failure }: ThreadParkedSignal): void {
+    if (this.#options.awaited?.() === thread) this.#endSoon(fromFailure(failure))
+  }
+
+  #endSoon(why: SkeinError): void {
+    this.#endsWith ??= why
+    if (!this.#waiting) this.#end(why)
   }
 
   /** FW6: a delta waits for the record that it follows. */
@@ -159,7 +167,7 @@ class Watch {
     if (given === undefined) this.#catchUp()
   }
 
-  /** The last record of the thread that was given; undefined: not known, its records may be before the cursor. */
+  /** The last record of the thread that was given; undefined: not known, it may be before the cursor. */
   #lastGiven(thread: string): number | undefined {
     if (this.#options.thread !== undefined) return this.#at.seq
     return this.#lastSeqs.get(thread) ?? (this.#wholeTree ? 0 : undefined)
@@ -329,7 +337,7 @@ class Watch {
     const waiting = this.#waiting ?? []
     this.#waiting = undefined
     for (const signal of waiting) this.#onSignal(signal)
-    if (this.#treeRemoved) this.#end(removed(this.#options.root))
+    if (this.#endsWith) this.#end(this.#endsWith)
   }
 }
 

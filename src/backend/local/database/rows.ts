@@ -120,11 +120,17 @@ export function reading<T>(read: () => T, thread?: string): T {
   }
 }
 
+/**
+ * What the driver says of a damaged store. A constraint belongs to it: the one writer gives no number twice and leaves
+ * no column out, so a row that is in its way is one that nobody wrote.
+ */
+const damageText = /malformed|not a database|corrupt|constraint failed/i
+
 /** An error of the driver as a SkeinError that says what to do. */
 export function sqliteFailure(action: 'read' | 'write', error: unknown): SkeinError {
   if (isSkeinError(error)) return error
   const message = error instanceof Error ? error.message : String(error)
-  if (/malformed|not a database|corrupt/i.test(message)) return corrupt(message, { cause: error })
+  if (damageText.test(message)) return corrupt(message, { cause: error })
   return new SkeinError(
     'STORE_FAILED',
     `the store could not ${action}: ${message}. Nothing of this ${action} was kept; check the disk (space, ` +

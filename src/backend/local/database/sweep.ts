@@ -60,7 +60,7 @@ function createSweep({ folder, writer, writes }: SweepServices): Trees['sweep'] 
     return { more: false }
   }
   return async ({ olderThanMs }) => {
-    if (await writer.add(() => removals.collect(writes.lastPosition()))) {
+    if (await writer.add(() => removals.collect(writes.heights.position))) {
       traces = true
       return { more: true }
     }

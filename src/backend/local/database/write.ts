@@ -5,7 +5,9 @@
  *
  * - A commit compares and advances the thread in one statement before it writes anything else, so that a
  *   refusal leaves nothing behind and needs no savepoint (J1, J2).
- * - The cache is dropped when a transaction fails.
+ * - The cache is dropped when a transaction fails, and its positions and numbers of mail were never given.
+ * - Positions and numbers of mail are counted in memory from the opening of the store on: a damaged page may forget
+ *   what was written to it, and a mail whose number was given before would never be read.
  */
 import type { Commit, CommitResult, Head, Removal, RemovalResult, Send } from '../../port.js'
 import type { Database, Value } from './driver.js'
@@ -28,6 +30,7 @@ const fence = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
 
 function prepare(database: Database) {
   return {
+    ...prepareCounts(database),
     find: database.query(
       `SELECT tid, ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads WHERE id = ? AND ${notRemoved}`,
     ),
@@ -48,7 +51,9 @@ function prepare(database: Database) {
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
     finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
-    post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
+    post: database.write(
+      'INSERT INTO mail (number, thread, id, body) VALUES (?, ?, ?, ?) ON CONFLICT (thread, id) DO NOTHING',
+    ),
     // Only of a thread that exists: a snapshot that comes after its tree was removed would stay for ever.
     keep: database.write(
       `INSERT INTO snapshots SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND ${notRemoved})
@@ -69,13 +74,25 @@ function prepare(database: Database) {
        WHERE name = 'epoch'`,
     ),
     epoch: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'epoch'`),
+  }
+}
+
+/** The last numbers that were given, and how they are raised after a loss. */
+function prepareCounts(database: Database) {
+  return {
     end: database.query(
       `SELECT max(
          coalesce((SELECT max(position) FROM journal), 0),
          (SELECT ${integerColumn('value')} FROM meta WHERE name = 'position')
        )`,
     ),
-    lastMail: database.query(`SELECT ${integerColumn('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
+    // Also of the mail itself: what waits must not hinder what comes, whatever became of the count.
+    lastMail: database.query(
+      `SELECT max(
+         coalesce((SELECT max(${integerColumn('seq')}) FROM sqlite_sequence WHERE name = 'mail'), 0),
+         coalesce((SELECT max(number) FROM mail), 0)
+       )`,
+    ),
     raisePosition: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
     countMail: database.write(
       `INSERT INTO sqlite_sequence (name, seq)
@@ -91,9 +108,11 @@ function prepare(database: Database) {
 export class Writes {
   private readonly statements: ReturnType<typeof prepare>
   private readonly known = new Map<string, KnownThread>()
-  private position: number | undefined
   private thread: number | undefined
-  private mails: number
+  /** The last position and the last mail that were given, with those of the transaction under way. */
+  private given: MarkedPositions
+  /** The same without it. */
+  private durable: MarkedPositions
   /** What this transaction will acknowledge, as lines for the mark. */
   private noted = ''
   readonly removals: Removals
@@ -101,12 +120,14 @@ export class Writes {
   constructor(database: Database) {
     this.statements = prepare(database)
     this.removals = new Removals(database)
-    this.mails = integer(this.statements.lastMail.one()?.[0] ?? 0)
+    const { end, lastMail } = this.statements
+    this.given = { position: integer(end.one()?.[0] ?? 0), mail: integer(lastMail.one()?.[0] ?? 0) }
+    this.durable = this.given
   }
 
   /** The last position and the last mail that were given. */
   get heights(): MarkedPositions {
-    return { position: this.lastPosition(), mail: this.mails }
+    return this.given
   }
 
   /** After a loss, so that no number is given twice. */
@@ -114,14 +135,15 @@ export class Writes {
     this.statements.raisePosition.run(position)
     this.statements.countMail.run()
     this.statements.raiseMail.run(mail)
-    this.position = undefined
-    this.mails = Math.max(this.mails, mail)
+    this.given = { position: Math.max(this.given.position, position), mail: Math.max(this.given.mail, mail) }
+    this.durable = this.given
   }
 
-  /** The lines for the mark since they were last taken. */
-  takeNotes(): string {
+  /** The transaction was committed. Gives its lines for the mark. */
+  committed(): string {
     const { noted } = this
     this.noted = ''
+    this.durable = this.given
     return noted
   }
 
@@ -133,21 +155,16 @@ export class Writes {
       return { ok: false, seq: integer(found?.[1] ?? 0), epoch: integer(found?.[2] ?? 0) }
     }
     const { entry } = commit
-    let position = this.lastPosition()
     if (entry) {
-      append.run(++position, tid, entry.first, entry.count, entry.hash, entry.body)
-      this.position = position
+      const position = this.given.position + 1
+      append.run(position, tid, entry.first, entry.count, entry.hash, entry.body)
+      this.given = { ...this.given, position }
       this.noted += markNote('commit', position, commit.thread)
       this.removals.refer(entry.body, this.rootOf(commit, tid))
     }
     for (const number of commit.done) finish.run(number, commit.thread)
     commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
-    return { ok: true, position }
-  }
-
-  /** Counted in memory: this is the only writer. */
-  lastPosition(): number {
-    return (this.position ??= integer(this.statements.end.one()?.[0] ?? 0))
+    return { ok: true, position: this.given.position }
   }
 
   private nextThread(): number {
@@ -167,10 +184,10 @@ export class Writes {
   }
 
   putMail(send: Send, body: string, arrived: Set<string>): void {
-    const { changes, rowid } = this.statements.post.run(send.to, send.id, body)
-    if (changes !== 1) return
-    this.mails = rowid
-    this.noted += markNote('mail', rowid, send.to)
+    const mail = this.given.mail + 1
+    if (this.statements.post.run(mail, send.to, send.id, body).changes !== 1) return
+    this.given = { ...this.given, mail }
+    this.noted += markNote('mail', mail, send.to)
     arrived.add(send.to)
   }
 
@@ -189,11 +206,12 @@ export class Writes {
     return integer(this.statements.epoch.one()?.[0])
   }
 
-  forget(): void {
+  /** The transaction failed. */
+  rolledBack(): void {
+    this.given = this.durable
     this.noted = ''
     this.known.clear()
     this.removals.forget()
-    this.position = undefined
     this.thread = undefined
   }
 
@@ -226,7 +244,7 @@ export class Writes {
     const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
     const first = insert()
     const { changes, rowid } =
-      first.changes === 1 || !this.removals.free(commit.thread, this.lastPosition()) ? first : insert()
+      first.changes === 1 || !this.removals.free(commit.thread, this.given.position) ? first : insert()
     if (changes !== 1) return undefined
     this.remember(commit.thread, { tid: rowid, steady: steadyText(head) })
     return rowid

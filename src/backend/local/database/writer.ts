@@ -3,12 +3,14 @@
  * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
  *
  * - A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
- * - When the transaction fails, every write in it is rejected and none is kept.
+ * - When the transaction fails, every write in it is rejected and none is kept. But one that meets damage fails alone:
+ *   the others are tried again, each in a transaction of its own.
  * - Watchers are told of mail after it is durable, once per thread and transaction.
  * - The write-ahead log is checkpointed when the store is idle; inside a commit only if it never was.
  * - After `scrub` the log is truncated as soon as nobody reads from it; no reader is ever waited for.
  */
 import { systemClock } from '../../../core/clock.js'
+import type { SkeinError } from '../../../core/failure.js'
 import { storeClosed } from '../../checks.js'
 import type { Database, Query } from './driver.js'
 import { sqliteFailure } from './rows.js'
@@ -81,17 +83,18 @@ export class Writer {
     const queue = this.queue
     if (queue.length === 0) return
     this.queue = []
+    this.transact(queue)
+  }
+
+  private transact(writes: readonly Queued[]): void {
     const arrived = new Set<string>()
     const acknowledgements: (() => void)[] = []
     try {
       this.database.exec('BEGIN IMMEDIATE')
-      for (const { apply } of queue) acknowledgements.push(apply(arrived))
+      for (const { apply } of writes) acknowledgements.push(apply(arrived))
       this.database.exec('COMMIT')
     } catch (error) {
-      const failure = sqliteFailure('write', error)
-      this.rollBack()
-      for (const { reject } of queue) reject(failure)
-      return
+      return this.failed(writes, sqliteFailure('write', error))
     }
     this.hooks.committed()
     for (const acknowledge of acknowledgements) acknowledge()
@@ -112,6 +115,13 @@ export class Writer {
     this.open = false
     this.cancelIdle?.()
     if (this.truncate.one()?.[0] === 0) this.hooks.settled()
+  }
+
+  private failed(writes: readonly Queued[], failure: SkeinError): void {
+    this.rollBack()
+    if (failure.code === 'JOURNAL_CORRUPT' && writes.length > 1 && this.open)
+      for (const write of writes) this.transact([write])
+    else for (const { reject } of writes) reject(failure)
   }
 
   private rollBack(): void {

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../../../src/backend/local/database/driver.js'
 import type { Store, StoredEntry } from '../../../../src/backend/port.js'
+import { SkeinError } from '../../../../src/core/failure.js'
 import { recordVersion } from '../../../../src/core/records/record.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
-import { tinyApp } from '../../../helpers/app.js'
+import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { until } from '../../../helpers/deferred.js'
-import { tapped } from '../../../helpers/tap.js'
+import { tapped, typesIn } from '../../../helpers/tap.js'
 import { onEveryStore } from '../../../helpers/world.js'
 import type { World } from '../../../helpers/world.js'
 
@@ -110,6 +111,51 @@ onEveryStore('a damaged journal', (world) => {
       cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: recordVersion + 1 } },
     })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
+  })
+})
+
+onEveryStore('damage that is met in the middle of a turn', (world) => {
+  const torn = (): Promise<never> => Promise.reject(new SkeinError('JOURNAL_CORRUPT', 'a page is torn'))
+  const parked = { code: 'THREAD_PARKED', message: expect.stringContaining('a page is torn') }
+
+  async function drain(stream: AsyncIterable<unknown>): Promise<void> {
+    for await (const _ of stream) void _
+  }
+
+  it('P2: whoever waits for the thread is told that it is parked, before and after; others go on', async () => {
+    const [bad, good] = await twoThreads(world)
+    world.tap.commit = (commit, go) => (commit.thread === bad && typesIn(commit).includes('turn.ended') ? torn() : go())
+    const { app } = tinyApp({
+      script: ({ step }) => (step === 0 ? calls('look') : 'still fine'),
+      tools: [looseTool('look', () => 'seen')],
+    })
+    const skein = await world.open(app)
+    const thread = await skein.threads.get(bad)
+    const run = thread.send('go on', { id: 'cut' })
+    const wait = (): Promise<unknown>[] => [
+      run.result(),
+      run.toolCalls(),
+      drain(run.fullStream),
+      drain(run.textStream),
+      thread.settled(),
+      thread.settled({ tree: true }),
+    ]
+    await run.accepted()
+    for (const when of ['before', 'after'])
+      for (const result of await Promise.allSettled(wait()))
+        expect(result, when).toMatchObject({ status: 'rejected', reason: parked })
+    expect(await thread.run((await thread.messages())[0]?.id ?? '').text()).toBe('fine')
+    expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
+  })
+
+  it('P2: whoever deletes its tree is told', async () => {
+    const [bad, good] = await twoThreads(world)
+    world.tap.remove = torn
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    await expect(skein.threads.delete(bad, { terminate: true })).rejects.toMatchObject(parked)
+    await expect(skein.threads.delete(bad, { terminate: true })).rejects.toMatchObject({ code: 'THREAD_PARKED' })
+    delete world.tap.remove
+    await skein.threads.delete(good, { terminate: true })
   })
 })
 
