@@ -220,7 +220,7 @@ function recordCreation(context: ReplyContext, creation: Creation): RecordedCall
 
 function noteCreated({ created }: ReplyContext, { thread, agent, reference }: ChildCall, isDeferred: boolean): void {
   const siblings = created.get(agent) ?? []
-  siblings.push({ thread, agent, reference, ...(isDeferred && { isDeferred }) })
+  siblings.push({ thread, agent, reference, ...defined({ waits: isDeferred || undefined }) })
   created.set(agent, siblings)
 }
 

@@ -332,6 +332,23 @@ onEveryStore('a child that needs values of its own', (world) => {
     expect(await thread.send('go').text()).toBe('hello: {"ann":true,"bob":false}')
   })
 
+  it('S3, S6: two creations in one reply where one is allowed: the second is told that people were asked for the first', async () => {
+    const create = { tool: 'subagent_create', args: { agent: 'writer', name: 'W', message: 'hello' } }
+    const { app } = family({
+      ...asking,
+      lead: ({ messages, step }) =>
+        step === 0
+          ? calls(create, create)
+          : messages.flatMap(({ role, text }) => (role === 'tool' ? [text] : [])).join('\n'),
+      relation: { resumable: { ...stays, maxInstances: 1 } },
+    })
+    const skein = await world.open(app)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const [first, second] = (await lead.send('go').text()).split('\n')
+    expect(first).toContain('subagent_env_required')
+    expect(second).toContain('people were asked for the values of writer-1')
+  })
+
   it('S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has the next reference', async () => {
     const create = { tool: 'subagent_create', args: { agent: 'writer', name: 'W', message: 'hello' } }
     const speak = { tool: 'subagent_message', args: { reference: 'writer-1', message: 'more' } }
