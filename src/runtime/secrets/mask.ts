@@ -82,11 +82,11 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'edit':
       return { ...command, ...defined({ text: maskText(redactor, command.text) }) }
     case 'create':
-      return { ...command, ...maskContext(redactor, command), ...maskFirstMessage(redactor, command) }
+      return { ...command, ...maskContext(redactor, command), ...maskFirst(redactor, command) }
     case 'change':
       return { ...command, changes: maskChanges(redactor, command.changes) }
     case 'answer':
-      return { ...command, output: redactor.json(command.output) }
+      return { ...command, output: redactor.json(command.output), ...defined({ by: maskText(redactor, command.by) }) }
     case 'call':
       return { ...command, tool: redactor.text(command.tool), args: redactor.json(command.args) }
     case 'decide':
@@ -100,9 +100,22 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'tell':
       return { ...command, words: command.words.map((word) => maskSaying(redactor, word)) }
     case 'report':
-      return { ...command, outcome: maskOutcome(redactor, command.outcome) }
-    default:
+      return {
+        ...command,
+        outcome: maskOutcome(redactor, command.outcome),
+        ...defined({ note: maskText(redactor, command.note) }),
+      }
+    // Ids, sealed values, and what a host recorded itself. A new kind must be added here or above.
+    case 'resume':
+    case 'delete':
+    case 'provide':
+    case 'env':
+    case 'receipt':
+    case 'requeue':
+    case 'drop':
       return command
+    default:
+      return command satisfies never
   }
 }
 
@@ -122,17 +135,25 @@ function maskSaying<Saying extends { readonly text: string } | { readonly status
     : { ...saying, text: redactor.text(saying.text) }
 }
 
-function maskFirstMessage(redactor: Redactor, { message }: CommandOf<'create'>): Pick<CommandOf<'create'>, 'message'> {
-  return message ? { message: { ...message, text: redactor.text(message.text) } } : {}
+/** What a thread begins with. */
+function maskFirst(
+  redactor: Redactor,
+  { message, changes }: CommandOf<'create'>,
+): Pick<CommandOf<'create'>, 'message' | 'changes'> {
+  return defined({
+    message: message && { ...message, text: redactor.text(message.text) },
+    changes: changes && maskChanges(redactor, changes),
+  })
 }
 
 function maskDecision(
   redactor: Redactor,
-  { args, comment }: CommandOf<'decide'>,
-): Pick<CommandOf<'decide'>, 'args' | 'comment'> {
+  { args, comment, by }: CommandOf<'decide'>,
+): Pick<CommandOf<'decide'>, 'args' | 'comment' | 'by'> {
   return defined({
     args: args === undefined ? undefined : redactor.json(args),
     comment: maskText(redactor, comment),
+    by: maskText(redactor, by),
   })
 }
 
