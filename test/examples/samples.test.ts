@@ -1,4 +1,4 @@
-/** The code on docs/tools.md compiles, and its picture is what a thread does. */
+/** The code in docs/tools.md and the quick start compile, and the picture in docs/tools.md is what a thread does. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,6 +15,16 @@ const page = readFileSync(join(root, 'docs/tools.md'), 'utf8')
 test('the code in docs/tools.md compiles, read as one file', { timeout: 60_000 }, async () => {
   const code = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')
   expect(code).toContain('defineTool(')
+  expect(await typeErrors(code)).toBe('')
+})
+
+test('the quick start in README.md compiles', { timeout: 60_000 }, async () => {
+  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
+  expect(code).toContain("from '@ai-sdk/openai'")
+  expect(await typeErrors(code)).toBe('')
+})
+
+async function typeErrors(code: string): Promise<string> {
   // Inside the project, so that `skein` is this package.
   mkdirSync(join(root, '.cache'), { recursive: true })
   const folder = mkdtempSync(join(root, '.cache/samples-'))
@@ -27,8 +37,8 @@ test('the code in docs/tools.md compiles, read as one file', { timeout: 60_000 }
   const { stdout } = await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch(
     (failed: { stdout: string }) => failed,
   )
-  expect(stdout).toBe('')
-})
+  return stdout
+}
 
 test('the picture in docs/tools.md: call 0 lands last, all are settled in order, and the one that saw too little runs again', async () => {
   let release = (): void => undefined
