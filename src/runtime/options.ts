@@ -77,13 +77,13 @@ export interface SkeinOptions extends KeyOptions {
    * no others.
    */
   readonly env?: Readonly<Record<string, string>>
-  /** Threads that run tool bodies when `app` is a module. */
+  /** Worker processes that run tool bodies when `app` is a module. */
   readonly workers?: {
-    /** Threads of each kind. Default: the number of cores. */
+    /** Processes of each kind, with one thread for bodies each. Default: the number of cores. */
     readonly threads?: number
-    /** How long a body may ignore an abort before its thread is terminated. Default 1,000. */
+    /** How long a body may ignore an abort before its worker is ended. Default 1,000. */
     readonly graceMs?: number
-    /** Heap of each thread in MB. Default 512. */
+    /** Heap of each worker in MB. Default 512. */
     readonly memoryMb?: number
     /**
      * Variables of the host's environment that workers have too: their names, or all but Skein's key. Default: those

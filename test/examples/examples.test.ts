@@ -330,7 +330,7 @@ test.skipIf(!existsSync('/usr/bin/script'))(
 )
 
 test('the code in README.md runs', async () => {
-  const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
+  const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   // Inside the project, so that `skein` is this package.
   mkdirSync(join(root, '.cache'), { recursive: true })
   const folder = mkdtempSync(join(root, '.cache/readme-'))

@@ -1,4 +1,4 @@
-/** What the documents refer to exists: files, and headings of other pages. */
+/** What the documents refer to exists: files, headings of other pages, and the functions of the walks. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,4 +39,27 @@ it('every decision is in the index', () => {
   const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8')
   for (const page of docs.filter((name) => /decisions\/\d{4}-/.test(name)))
     expect(index).toContain(`(${relative('docs/decisions', page)})`)
+})
+
+/** How a module declares a name: as a function, class or constant, or as a member. */
+function declares(source: string, name: string): boolean {
+  return [
+    `\\b(?:function\\*?|class|const|interface) ${name}\\b`,
+    `^ +(?:async |readonly |static |get )*\\*?${name}(?:<[^>]*>)?(?:\\(| = )`,
+  ].some((pattern) => new RegExp(pattern, 'm').test(source))
+}
+
+it('every `file › function` in docs/architecture.md exists', () => {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const named = [...page.matchAll(/`([\w/.-]+) › ([^`]+)`/g)]
+  expect(named.length).toBeGreaterThan(80)
+  const missing = named.flatMap(([, file = '', names = '']) => {
+    const path = file.replace(/(?:\.ts)?$/, '.ts')
+    const places = ['', 'src', 'src/runtime', 'src/backend/nats'].map((zone) => join(root, zone, path))
+    const found = places.find((each) => existsSync(each))
+    if (found === undefined) return [`${file} does not exist`]
+    const source = readFileSync(found, 'utf8')
+    return names.split(', ').flatMap((name) => (declares(source, name) ? [] : [`${file} declares no ${name}`]))
+  })
+  expect(missing).toEqual([])
 })

@@ -1,6 +1,6 @@
-/** The code on docs/tools.md compiles, and its picture is what a thread does. */
+/** The code in the documents compiles, and the picture in docs/tools.md is what a thread does. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -12,23 +12,66 @@ import { scriptedModel } from '../../src/testing.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(root, 'docs/tools.md'), 'utf8')
 
+const blocksOf = (path: string): readonly string[] =>
+  [...readFileSync(join(root, path), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+
+/** What the fragments of the documents take for granted. */
+const prelude = `
+import {
+  SkeinError, connectSkein, createSkein, defineAgent, defineModel, definePrompt, defineTool, fromMcp, fromTools, hostTools,
+  local, memory, nats,
+} from 'skein'
+import type { Definition, ModelReply, ModelRequest, Run, Skein, Thread, ToolState } from 'skein'
+import { scriptedModel } from 'skein/testing'
+import { z } from 'zod'
+declare const skein: Skein, client: Skein, thread: Thread, run: Run, state: ToolState, app: Definition[]
+declare const day: number, signal: AbortSignal, source: string, token: string, pages: Map<unknown, string>
+declare const tools: Parameters<typeof fromTools>[0], isDone: (build: string) => Promise<boolean>
+;`
+
+/** A fragment in a scope of its own, without its imports and exports. */
+function asScope(block: string): string {
+  const code = block
+    .replace(/^import .*\n/gm, '')
+    .replace(/^export (default )?/gm, (_, isDefault) => (isDefault ? 'void ' : ''))
+  return `${prelude}{\n${code}\n}\n`
+}
+
 test('the code in docs/tools.md compiles, read as one file', { timeout: 60_000 }, async () => {
-  const code = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')
+  const code = blocksOf('docs/tools.md').join('\n')
   expect(code).toContain('defineTool(')
+  expect(await typeErrors([code])).toBe('')
+})
+
+test('the code in the other documents compiles, but for fragments with "…"', { timeout: 60_000 }, async () => {
+  const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && name !== 'tools.md')
+  const blocks = names.flatMap((name) => blocksOf(join('docs', name))).filter((block) => !block.includes('…'))
+  expect(blocks.length).toBeGreaterThan(15)
+  expect(await typeErrors(blocks.map(asScope))).toBe('')
+})
+
+test('the quick start in README.md compiles', { timeout: 60_000 }, async () => {
+  const [code = ''] = blocksOf('README.md')
+  expect(code).toContain("from '@ai-sdk/openai'")
+  expect(await typeErrors([code])).toBe('')
+})
+
+async function typeErrors(sources: readonly string[]): Promise<string> {
   // Inside the project, so that `skein` is this package.
   mkdirSync(join(root, '.cache'), { recursive: true })
   const folder = mkdtempSync(join(root, '.cache/samples-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'sample.ts'), code)
+  for (const [index, source] of sources.entries()) writeFileSync(join(folder, `sample-${index}.ts`), source)
+  const compilerOptions = { rootDir: '.', noUnusedLocals: false, noUnusedParameters: false }
   writeFileSync(
     join(folder, 'tsconfig.json'),
-    JSON.stringify({ extends: '../../tsconfig.json', compilerOptions: { rootDir: '.' }, include: ['sample.ts'] }),
+    JSON.stringify({ extends: '../../tsconfig.json', compilerOptions, include: ['*.ts'] }),
   )
   const { stdout } = await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch(
     (failed: { stdout: string }) => failed,
   )
-  expect(stdout).toBe('')
-})
+  return stdout
+}
 
 test('the picture in docs/tools.md: call 0 lands last, all are settled in order, and the one that saw too little runs again', async () => {
   let release = (): void => undefined
