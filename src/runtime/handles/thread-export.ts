@@ -15,6 +15,7 @@ import type { Backend, Entry, Head, StoredEntry, StoredHead } from '../../backen
 import type { Media } from '../../core/media.js'
 import { SkeinError } from '../../core/failure.js'
 import { replaceSealed } from '../../core/records/sealed.js'
+import type { ToolSpec } from '../../models/port.js'
 import { eachHead } from '../journal/heads.js'
 import { chainStart, createEntryReader, pack, relink } from '../journal/journal.js'
 import { check } from './options.js'
@@ -41,6 +42,16 @@ export interface ThreadExport {
     /** Entries that held sealed values. */
     readonly sealedEntries: number
   }
+  /** What models are asked on the definitions that it was pinned to (`pinRequests` of `skein/testing`). */
+  readonly requests?: readonly PinnedRequest[]
+}
+
+/** Of this step and of all after it, up to the next that is pinned. */
+export interface PinnedRequest {
+  readonly thread: string
+  readonly step: number
+  readonly system: string
+  readonly tools: readonly ToolSpec[]
 }
 
 export interface ExportedThread {
@@ -99,7 +110,10 @@ const noValues = { keys: [], value: () => '' }
 
 async function copyThread(backend: Backend, { thread, seq: _, damaged, ...head }: StoredHead): Promise<CopiedThread> {
   if (damaged !== undefined)
-    throw new SkeinError('JOURNAL_CORRUPT', `the head of thread ${thread} is damaged (${damaged}); nothing was exported`)
+    throw new SkeinError(
+      'JOURNAL_CORRUPT',
+      `the head of thread ${thread} is damaged (${damaged}); nothing was exported`,
+    )
   const reader = createEntryReader(thread, { seq: 0, chain: chainStart })
   const state = createState(thread)
   const entries: Entry[] = []
