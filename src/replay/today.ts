@@ -19,8 +19,7 @@ import { immediateCallsOf } from '../runtime/resolve/immediate-children.js'
 import { toLanding } from '../runtime/resolve/model-reply.js'
 import { toRequest } from '../runtime/resolve/model-request.js'
 import { recordCall, recordEdited } from '../runtime/resolve/tool-calls.js'
-import { Environments } from '../runtime/secrets/environment.js'
-import type { ReplayedVariables } from './variables.js'
+import type { ReplayedEnvironments, ReplayedVariables } from './variables.js'
 
 export interface TodayOptions {
   readonly app: App
@@ -35,14 +34,14 @@ const defaultDepth = 8
 
 export class Today {
   readonly app: App
-  readonly envs: Environments
+  readonly envs: ReplayedEnvironments
   readonly #childLimits: ChildLimits
   readonly #setups: ReturnType<typeof createAgentSetups>
   readonly #read: TodayOptions['read']
 
   constructor({ app, variables, maxDepth = defaultDepth, read }: TodayOptions) {
     this.app = app
-    this.envs = new Environments({ app, instance: variables.instance, secrets: variables.secrets })
+    this.envs = variables.envs
     this.#childLimits = { maxParallelChildren: Infinity, maxChildren: Infinity, maxDepth }
     this.#setups = createAgentSetups(app)
     this.#read = read

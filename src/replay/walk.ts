@@ -101,7 +101,7 @@ class Comparison {
       case 'model.replied':
         return this.#replied(record)
       case 'calls.made':
-        return record.immediate ? this.#begun(record) : undefined
+        return record.immediate ? this.#forAnyFlags(async () => this.#begun(record)) : undefined
       case 'call.queued':
         return callDifference(record.call, await today.queued(state, record.call), 'the call')
       case 'call.returned':
@@ -115,13 +115,23 @@ class Comparison {
 
   async #replied(record: ModelReplied & ThreadRecord): Promise<Found> {
     try {
-      const found = this.#begun(record) ?? this.#asked(record)
-      if (found) return found
-      return (await this.#meant(record)) ?? (await this.#repeated(record))
+      const decided = async (): Promise<Found> => this.#begun(record) ?? this.#asked(record) ?? this.#meant(record)
+      return (await this.#forAnyFlags(decided)) ?? (await this.#repeated(record))
     } catch (thrown) {
       const { message } = lackOf(thrown)
       return { kind: 'agent', recorded: this.#state.agent, now: null, explanation: message }
     }
+  }
+
+  /** Undefined where it is the same for some setting of flags whose values nobody knows. */
+  async #forAnyFlags(compare: () => Promise<Found>): Promise<Found> {
+    const found: Difference[] = []
+    for (const _ of this.#options.today.envs.flagSettings(this.#state)) {
+      const difference = await compare()
+      if (!difference) return undefined
+      found.push(difference)
+    }
+    return found[0]
   }
 
   /** Children that begin before the model is first asked. */
