@@ -152,11 +152,18 @@ function childDifference(
   name: string,
 ): Difference | undefined {
   const [before, after] = [recorded && termsOf(recorded), now && termsOf(now)]
-  const says =
-    before && after
-      ? `${name} calls ${now?.agent ?? ''} otherwise now: ${changedFields(before, after).join(', ')}`
-      : `${name} was ${before ? `a call of the agent ${recorded?.agent ?? ''}` : 'no call of an agent'}, and is ${after ? `one of ${now?.agent ?? ''}` : 'none'} now`
-  return differenceOf('child', { recorded: before, now: after, says })
+  return differenceOf('child', {
+    recorded: before,
+    now: after,
+    says:
+      before && after
+        ? `${name} calls ${now?.agent ?? ''} otherwise now: ${changedFields(before, after).join(', ')}`
+        : `${name} was ${calledText(recorded)}, and is ${calledText(now)} now`,
+  })
+}
+
+function calledText(child: ChildCall | undefined): string {
+  return child ? `a call of the agent ${child.agent}` : 'no call of an agent'
 }
 
 /** What definitions decide about a child. */
