@@ -47,6 +47,7 @@ export type {
   ToolContexts,
 } from './runtime/handles/sent-message.js'
 export type { EventOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
+export type { ExportOptions, ThreadExport } from './runtime/handles/thread-export.js'
 export type { GrantOptions } from './runtime/handles/grant.js'
 export type { KeyOptions } from './runtime/secrets/key-source.js'
 export type { ReasonOption, TreeOption } from './runtime/handles/options.js'

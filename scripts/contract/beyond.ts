@@ -128,8 +128,24 @@ export const beyond: Section = {
   ),
   B10: item(
     'Any recorded thread is a test',
-    open('A recorded thread can be exported'),
-    open('It is replayed on the definitions of today'),
-    open('The first divergence is named'),
+    proved(
+      'A recorded thread can be exported, without sealed values, and read again; a file that is damaged is refused',
+      'B10, C1: export writes a thread into a file, replay asks an app about it: 0 same, 1 diverged',
+      'EP1, F3: an export holds no sealed value and no key; its chain holds all the same',
+      'B10: is told: a missing, empty, wrong or newer file, a damaged chain, an unknown thread or option',
+    ),
+    proved(
+      'It is replayed on the definitions of today, with recorded replies and outcomes, or against models',
+      'B10: is the same on its own definitions, from its store, an export or a file; each thread by itself',
+      'B10: is the same with recorded replies, whatever models and bodies would do now',
+      'B10: any recorded thread is the same on its own definitions, whatever went wrong while it lived',
+      'B10: models of today are asked again with what was recorded; the first other reply is named',
+    ),
+    proved(
+      'The first divergence is named: calls, approvals, children, stops, models, and pinned prompts and tools',
+      'B10: the first divergence is named: …',
+      'B10: a call that was refused and is made now is named, too',
+      'B10: prompts and tool schemas, which no journal has, are compared once they are pinned',
+    ),
   ),
 }

@@ -42,7 +42,12 @@ export const cli: Section = {
     open('`serve`'),
     open('`fork`, `timeline`, `diff`'),
     open('`bench`'),
-    open('`sim`'),
+    proved(
+      '`sim`, `export`, `replay`',
+      'B8, C1: sim runs the simulation of a file: 0 with what happened, 1 with the seed that fails, 4 without one',
+      'B10, C1: export writes a thread into a file, replay asks an app about it: 0 same, 1 diverged',
+      'B10, C1: what cannot be exported or replayed exits 4 and says why',
+    ),
     proved(
       '`--json` gives events, results and errors as JSON',
       'C1: stdout has the events, one per line, and then what the run came to',

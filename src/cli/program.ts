@@ -74,6 +74,15 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'check whether Skein can run here: Node, store, server, app',
     load: () => import('./commands/doctor.js'),
   },
+  export: { summary: 'write a thread into a file', load: () => import('./commands/testing/export.js') },
+  replay: {
+    summary: 'ask the definitions of today for what a recorded thread did',
+    load: () => import('./commands/testing/replay.js'),
+  },
+  sim: {
+    summary: 'live an app through many times, with everything going wrong',
+    load: () => import('./commands/testing/sim.js'),
+  },
   backup: { summary: 'copy the store into a new folder', load: () => import('./commands/backup.js') },
 }
 

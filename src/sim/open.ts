@@ -1,5 +1,5 @@
 /** The door to the simulator: it is loaded when it is first used, because it brings the whole runtime with it. */
-import type { SimReport, SimulateOptions } from './simulate.js'
+import type { SeedOptions, SimReport, SimulateOptions } from './simulate.js'
 
 /**
  * Lives an app through many times in virtual time, with hosts that die, stop and are cut off, and checks it after each
@@ -10,4 +10,10 @@ export async function simulate<Result, Names extends string = never>(
 ): Promise<SimReport> {
   const simulator = await import('./simulate.js')
   return simulator.runSimulation(options)
+}
+
+/** The simulation that a file exports by the name `simulation`: the options of `simulate`. TypeScript or not. */
+export async function simulateFile(path: string, options: SeedOptions = {}): Promise<SimReport> {
+  const simulator = await import('./file.js')
+  return simulator.runFile(path, options)
 }

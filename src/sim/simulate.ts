@@ -17,7 +17,14 @@ import type { RunOptions, RunOutcome, SimContext } from './run.js'
 import { SimulationFailure } from './simulation-failure.js'
 import type { ServiceOptions, World } from './world.js'
 
-export interface SimulateOptions<Names extends string, Result> {
+export interface SeedOptions {
+  /** How many seeds are tried, from `seed` on. Default 100. */
+  readonly seeds?: number
+  /** The first seed. Default 1; `SKEIN_SEED` in the environment is tried alone. */
+  readonly seed?: number
+}
+
+export interface SimulateOptions<Names extends string, Result> extends SeedOptions {
   /** Definitions, a module that exports them, or a function that makes them for a world. */
   readonly app: SimApp | ((world: World<Names>) => readonly Definition[])
   /** Models in place of those of the app, by name. Every model takes its time. */
@@ -25,10 +32,6 @@ export interface SimulateOptions<Names extends string, Result> {
   readonly services?: Readonly<Record<Names, ServiceOptions>>
   /** Default 3. */
   readonly hosts?: number
-  /** How many seeds are tried, from `seed` on. Default 100. */
-  readonly seeds?: number
-  /** The first seed. Default 1; `SKEIN_SEED` in the environment is tried alone. */
-  readonly seed?: number
   /** Default `all`. */
   readonly faults?: FaultChoice
   /** How long model calls take: from, to. Default 1 to 400. */

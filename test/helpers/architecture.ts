@@ -49,7 +49,10 @@ const zones: Readonly<Record<string, Zone>> = {
   'src/runtime': { ours: ['src/core', 'actors', ...pure, ...ports] },
   'src/index.ts': { ours: ['src/core', ...pure, ...ports, 'src/runtime'], packages: withoutNode },
   'src/sim': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime'] },
-  'src/testing.ts': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/sim', 'src/index.ts'] },
+  'src/replay': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime'] },
+  'src/testing.ts': {
+    ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/sim', 'src/replay', 'src/index.ts'],
+  },
   'src/cli': { ours: [...doors, 'src/core/defined.ts'] },
   'src/http': { ours: doors },
 }

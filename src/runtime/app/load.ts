@@ -88,8 +88,18 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
 }
 
 async function fromModule(path: string, options: LoadOptions): Promise<App> {
-  const module = pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
+  const module = await moduleAt(path)
   return fromExports(await importMapped(module), path, { ...options, module })
+}
+
+/** The URL that a file is imported by: of its bundle, where it is TypeScript. */
+async function moduleAt(path: string): Promise<string> {
+  return pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
+}
+
+/** What a file exports, TypeScript or not. */
+export async function importFile(path: string): Promise<object> {
+  return importMapped(await moduleAt(path))
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {

@@ -26,6 +26,8 @@ import { createThreadControl } from './thread-control.js'
 import type { ThreadControl } from './thread-control.js'
 import { createThreadEnv } from './thread-env.js'
 import type { ThreadEnv } from './thread-env.js'
+import { exportThread } from './thread-export.js'
+import type { ExportOptions, ThreadExport } from './thread-export.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
 import { toThreadInfo } from './thread-info.js'
@@ -80,6 +82,8 @@ export interface Thread extends ThreadMessages, ThreadControl, ThreadSchedules {
   children(): Promise<readonly ChildEntry[]>
   /** It and all threads below it. */
   tree(): Promise<Tree>
+  /** Its journal and what its model was shown, as one JSON value: a file of it can be replayed (`skein/testing`). */
+  export(options?: ExportOptions): Promise<ThreadExport>
   /** The thread's own files, as they are now. */
   readonly files: ThreadFiles
   /** Its key-value store. */
@@ -115,6 +119,7 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     view: (options) => createThreadView(services, location, options),
     children: () => readChildren(backend, id),
     tree: async () => readTree(backend, await readHead()),
+    export: async (options = {}) => exportThread(services, await readHead(), options),
     files: createThreadFiles(services, id, waker),
     kv: createThreadValues(services, id, waker),
     ...createThreadSchedules(services, id, waker),

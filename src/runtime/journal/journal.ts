@@ -21,6 +21,11 @@ export function pack(records: readonly ThreadRecord[], before: string): Entry {
   return { first: first.seq, count: records.length, body, hash: link(before, body) }
 }
 
+/** The entry, after an entry with this hash. */
+export function relink<Linked extends Entry>(entry: Linked, before: string): Linked {
+  return { ...entry, hash: link(before, entry.body) }
+}
+
 function link(before: string, body: string): string {
   return hash('sha256', before + body, 'base64url').slice(0, 22)
 }
