@@ -231,9 +231,17 @@ export class SimulationRun<Names extends string, Result> {
     const text = entry ? `${entry.first}+${entry.count} ${typesIn(entry.body)}` : 'no records'
     this.#digest.update(`${thread} ${what} ${entry ? withoutSealed(entry.body) : ''}\n`)
     this.#log.push(`${this.#clock.now() - startMs} ms ${life.name} ${thread} ${text} ${what}`)
-    if (!result.ok || !head || this.#watchers.has(head.root) || !this.#client) return
-    const random = seededRandom(this.#options.seed, `watch/${head.root}`)
-    this.#watchers.set(head.root, watchTree(this.#client, head.root, random))
+    if (result.ok && head) this.#watch(head.root)
+  }
+
+  /** Gives the watcher of a tree; of one that was deleted and is there again, another. */
+  #watch(root: string): TreeWatcher | undefined {
+    const known = this.#watchers.get(root)
+    if (!this.#client || (known && !known.removed)) return known
+    const random = seededRandom(this.#options.seed, `watch/${root}`)
+    const watcher = watchTree(this.#client, root, random)
+    this.#watchers.set(root, watcher)
+    return watcher
   }
 
   /** Everything that can be done now is done. */
@@ -299,14 +307,16 @@ export class SimulationRun<Names extends string, Result> {
 
   /** Whoever watched has seen every record once, in order. */
   async #followUp(direct: Backend, broken: string[]): Promise<void> {
-    for (const [root, watcher] of this.#watchers) {
+    for (const root of [...this.#watchers.keys()]) {
       const expected = (await direct.journal.readTree(root, { limit: Infinity })).flatMap(
         ({ position, first, count }) => Array.from({ length: count }, (_, index) => `${position}.${first + index}`),
       )
-      await this.#until(async () => watcher.seen.length >= expected.length || watcher.failed !== undefined)
-      const problem = watcher.problem(expected)
+      const watcher = (): TreeWatcher | undefined =>
+        expected.length > 0 ? this.#watch(root) : this.#watchers.get(root)
+      await this.#until(async () => watcher()?.failed !== undefined || watcher()?.problem(expected) === undefined)
+      const problem = watcher()?.problem(expected)
       if (problem !== undefined) broken.push(`the watcher of ${root} ${problem}`)
-      watcher.stop()
+      watcher()?.stop()
     }
   }
 

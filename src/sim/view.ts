@@ -189,13 +189,18 @@ class View {
         clock.wakeAt(at, publish)
       },
       subscribe: (topic, heard, missed) => {
+        let listening = true
+        const tell = (): void => (listening ? missed?.() : undefined)
         const lose = (): void => {
-          if (missed)
-            clock.wakeAt(clock.now() + plan.stream('missed').between(0, missedWithinMs), () => life.run(missed))
+          if (missed) clock.wakeAt(clock.now() + plan.stream('missed').between(0, missedWithinMs), () => life.run(tell))
         }
         const listen = (value: Json): void =>
           plan.draw('signals', `lost, to ${life.name}`) ? lose() : life.run(() => heard(value))
-        return signals.subscribe(topic, listen, missed)
+        const stop = signals.subscribe(topic, listen, missed)
+        return () => {
+          listening = false
+          stop()
+        }
       },
     }
   }

@@ -1,7 +1,9 @@
 /**
  * Someone who watches a tree from outside, is cut off now and then and goes on from the last cursor. Sees every record
- * once and in order, or says what was wrong.
+ * once and in order, or says what was wrong. Of a tree that was deleted nothing was seen; another with its id is seen
+ * from its first record on.
  */
+import { SkeinError } from '../core/failure.js'
 import type { SkeinClient } from '../runtime/handles/client.js'
 import type { SeededRandom } from './seeded-random.js'
 
@@ -9,6 +11,8 @@ export interface TreeWatcher {
   /** Cursors of the durable events that were seen. */
   readonly seen: readonly string[]
   readonly failed: unknown
+  /** The tree was deleted: nothing is watched any more. */
+  readonly removed: boolean
   /** What is wrong with what was seen. */
   problem(expected: readonly string[]): string | undefined
   stop(): void
@@ -20,10 +24,12 @@ export function watchTree(skein: SkeinClient, root: string, random: SeededRandom
   const seen: string[] = []
   const stopped = new AbortController()
   let failed: unknown
+  let removed = false
   const watchOnce = async (from: string | undefined, most: number): Promise<void> => {
     let count = 0
     const options = { root, signal: stopped.signal, ...(from !== undefined && { from }) }
     for await (const event of skein.events(options)) {
+      if (event.type === 'tree.reset') seen.length = 0
       if (!('cursor' in event)) continue
       seen.push(event.cursor)
       if (++count >= most) return
@@ -33,12 +39,17 @@ export function watchTree(skein: SkeinClient, root: string, random: SeededRandom
     while (!stopped.signal.aborted) await watchOnce(seen.at(-1), random.between(1, longestWatch))
   }
   watch().catch((thrown: unknown) => {
-    failed = thrown
+    removed = SkeinError.is(thrown, 'UNKNOWN_THREAD')
+    if (removed) seen.length = 0
+    else failed = thrown
   })
   return {
     seen,
     get failed() {
       return failed
+    },
+    get removed() {
+      return removed
     },
     problem(expected) {
       if (failed !== undefined) return `failed: ${String(failed)}`

@@ -2,13 +2,15 @@
  * A backend with a tap: a test sees each commit, may hold or refuse it, and may change what the journal gives back.
  * Everything else is the real backend.
  */
-import type { Backend, Store, Commit, CommitResult, StoredEntry } from '../../src/backend/port.js'
+import type { Backend, Store, Commit, CommitResult, Send, StoredEntry } from '../../src/backend/port.js'
 
 export interface Tap {
   /** Called instead of the commit; `go` does it. */
   commit?: (commit: Commit, go: () => Promise<CommitResult>) => Promise<CommitResult>
   /** Called instead of the removal of a tree. */
   remove?: (go: () => ReturnType<Backend['trees']['remove']>) => ReturnType<Backend['trees']['remove']>
+  /** Told of each mail that is put into a mailbox. */
+  mail?: (send: Send, put: () => Promise<void>) => void
   /** Told of each snapshot. */
   snapshot?: (thread: string, body: Uint8Array) => void
   /** What the journal gives, entry by entry. */
@@ -29,6 +31,13 @@ function tapInto(backend: Backend, tap: Tap): Backend {
       ...backend.trees,
       remove: (removal) =>
         tap.remove ? tap.remove(() => backend.trees.remove(removal)) : backend.trees.remove(removal),
+    },
+    mailbox: {
+      ...backend.mailbox,
+      put: (send) => {
+        tap.mail?.(send, () => backend.mailbox.put(send))
+        return backend.mailbox.put(send)
+      },
     },
     snapshots: {
       get: (thread) => backend.snapshots.get(thread),

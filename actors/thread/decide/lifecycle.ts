@@ -51,8 +51,13 @@ export function terminateThread(
   return { facts: [{ type: 'thread.terminated', ...defined({ reason: reason || undefined, inherited }) }] }
 }
 
-export function removeThread(state: ThreadState, { terminate }: Extract<Command, { kind: 'delete' }>): Decision {
+export function removeThread(
+  state: ThreadState,
+  { terminate, createdAt }: Extract<Command, { kind: 'delete' }>,
+): Decision {
   const { id, parent, path } = state
+  if (createdAt !== undefined && createdAt !== state.createdAt)
+    return refuse('COMMAND_REFUSED', `thread ${id} is another one than the one that was to be deleted`)
   if (state.deleting) return noFacts
   if (parent !== undefined)
     return refuse(

@@ -163,8 +163,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('pause'), reason, tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('resume'), tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
-  /** Of a root: it goes with its whole tree. */
-  z.strictObject({ kind: z.literal('delete'), terminate: set }),
+  /** Of a root: it goes with its whole tree. `createdAt`: the thread that is meant, if its id is used again. */
+  z.strictObject({ kind: z.literal('delete'), terminate: set, createdAt: z.number().exactOptional() }),
   z.strictObject({
     kind: z.literal('decide'),
     call: z.string(),

@@ -13,14 +13,19 @@ export async function deleteTree(
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {
   const head = (await backend.heads.get(root)) ?? threadMissing(root)
-  // A thread that was created again with the same id is another one.
-  const isThere = async (): Promise<boolean> => (await backend.heads.get(root))?.createdAt === head.createdAt
+  // A thread that was created again with the same id is another one. A damaged entry does not know when it was made.
+  const { createdAt } = head
+  const isThere = async (): Promise<boolean> => (await backend.heads.get(root))?.createdAt === createdAt
   await waitForSignals({ backend, closed, root: head.root }, async (next) => {
     try {
       await sendCommand(backend, clock, {
         thread: root,
         id: random.id(),
-        command: { kind: 'delete', ...(options.terminate && { terminate: true }) },
+        command: {
+          kind: 'delete',
+          ...(options.terminate && { terminate: true }),
+          ...(createdAt > 0 && { createdAt }),
+        },
       })
     } catch (thrown) {
       // The answer was lost and the command sent again, after the tree was gone: it is deleted.

@@ -78,6 +78,7 @@ async function* iterate<Item>(
   const { signal, maxBuffered = Infinity } = options
   if (maxBuffered !== Infinity) checkCount(maxBuffered)
   const queue = createQueue<Queued<Item>>(signal)
+  let stop = (): void => undefined
   const end = (failed?: unknown): void => {
     stop()
     queue.push({ ended: true, failed })
@@ -96,14 +97,14 @@ async function* iterate<Item>(
       end(thrown)
     }
   }
-  const stop = watch(backend, options, {
-    records: (committed) => push(records(committed)),
-    ...(delta && { delta: (event: DeltaEvent) => push(delta(event)) }),
-    reset: restart,
-    room,
-    ended: end,
-  })
   try {
+    stop = watch(backend, options, {
+      records: (committed) => push(records(committed)),
+      ...(delta && { delta: (event: DeltaEvent) => push(delta(event)) }),
+      reset: restart,
+      room,
+      ended: end,
+    })
     for (let next = await queue.next(); next; next = await queue.next()) {
       if ('item' in next) yield next.item
       else if (next.failed === undefined) return

@@ -43,6 +43,22 @@ onEveryStore('delete', (world) => {
     expect(world.warnings).toEqual([])
   })
 
+  it('F8: a deletion that arrives again does not delete the thread that has the id by now', async () => {
+    const sent: (() => Promise<void>)[] = []
+    world.tap.mail = ({ body }, put) => void (JSON.stringify(body).includes('"delete"') && sent.push(put))
+    const { app } = tinyApp({ script: () => 'ok' })
+    const skein = await world.open(app)
+    await skein.threads.create({ agent: 'helper', id: 'order' })
+    await skein.threads.delete('order')
+    world.clock.advance(10)
+    const again = await skein.threads.create({ agent: 'helper', id: 'order' })
+    expect(sent).toHaveLength(1)
+    for (const put of sent) await put()
+    expect(await again.send('there?').text()).toBe('ok')
+    await quiet()
+    expect(await again.status()).toBe('idle')
+  })
+
   it('F8: what is at work is refused, unless it is terminated first; a child is refused with the name of its root', async () => {
     const began = deferred()
     const slow = looseTool('slow', ({ signal }) => {

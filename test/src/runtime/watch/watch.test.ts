@@ -1,13 +1,15 @@
 /** Watching a tree of two threads whose signals get lost. */
+import { getEventListeners } from 'node:events'
 import { expect, it } from 'vitest'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import type { Backend } from '../../../../src/backend/port.js'
 import type { DeltaEvent } from '../../../../src/core/records/event.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
+import { follow } from '../../../../src/runtime/watch/events.js'
 import { asSignal, treeTopic } from '../../../../src/runtime/watch/topics.js'
 import { watch } from '../../../../src/runtime/watch/watch.js'
-import { quiet, until } from '../../../helpers/deferred.js'
+import { collect, quiet, until } from '../../../helpers/deferred.js'
 
 /**
  * A store with threads of the tree `root`; each call commits one record of a thread, and tells of it unless it is lost.
@@ -91,6 +93,16 @@ it('FW3: nothing is given after stop', async () => {
   await quiet()
   expect(given).toBe(1)
   expect(backend.signals.heard(treeTopic('root'))).toBe(false)
+  await backend.close()
+})
+
+it('FW3: an iteration that cannot begin leaves no listener on its signal', async () => {
+  const { backend } = await tree()
+  const { signal } = new AbortController()
+  await expect(collect(follow(backend, { root: 'root', from: 'yesterday', signal }))).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+  })
+  expect(getEventListeners(signal, 'abort')).toEqual([])
   await backend.close()
 })
 
