@@ -60,7 +60,8 @@ interface Conversation {
 
 async function talk(context: CommandContext, { client, thread, lines }: Conversation): Promise<void> {
   const { out, shell } = context
-  const ask = createAsk({ out, shell, client, lines })
+  // Lines of a pipe are messages: none of them is an answer to a question that it could not have seen.
+  const ask = shell.interactive() ? createAsk({ out, shell, client, lines }) : undefined
   for (;;) {
     if (out.mode === 'live') out.print(out.paint('bold', '> '))
     const line = await lines.next()
@@ -68,7 +69,7 @@ async function talk(context: CommandContext, { client, thread, lines }: Conversa
     if (line === undefined || line.trim() === '/exit') return
     if (line.trim() === '') continue
     const watched: WatchedTurn = {
-      watching: { client, thread, ask },
+      watching: { client, thread, ...defined({ ask }) },
       before: await standingOf(thread),
       shown: new Set(),
       echoed: shell.interactive(),

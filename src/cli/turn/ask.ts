@@ -8,6 +8,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Interface } from 'node:readline'
 import type { Json, SkeinClient } from '../../index.js'
 import type { WaitingItem } from './waiting-for.js'
 import { label, visible } from '../visible.js'
@@ -20,16 +21,43 @@ import type { StandstillEntry } from './summary.js'
 export interface Lines {
   /** The next line; undefined at the end of the input. */
   next(): Promise<string | undefined>
+  /** Reads nothing while another program has the terminal. */
+  lend<Value>(use: () => Promise<Value>): Promise<Value>
   close(): void
 }
 
 export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
-  const reader = createInterface({ input: stdin, terminal: false })
-  const lines = reader[Symbol.asyncIterator]()
+  const open = (): Interface => createInterface({ input: stdin, terminal: false })
+  const typed: string[] = []
+  let ended = false
+  let wake: () => void = () => undefined
+  const listen = (lines: Interface): Interface =>
+    lines
+      .on('line', (line) => {
+        typed.push(line)
+        wake()
+      })
+      .on('close', () => {
+        ended = reader === lines
+        wake()
+      })
+  let reader = listen(open())
   return {
     async next() {
-      const { value, done } = await lines.next()
-      return done === true ? undefined : value
+      while (typed.length === 0 && !ended) await new Promise<void>((resolve) => (wake = resolve))
+      return typed.shift()
+    },
+    async lend(use) {
+      const lent = reader
+      reader = open()
+      reader.close()
+      lent.close()
+      stdin.pause()
+      try {
+        return await use()
+      } finally {
+        reader = listen(open())
+      }
     },
     close: () => reader.close(),
   }
@@ -81,24 +109,38 @@ function indented(args: Json): string {
     .join('\n')
 }
 
+/** The whole word: a line that was typed ahead of the question is no approval because it begins with a "y". */
+const words: Readonly<Record<string, 'yes' | 'no' | 'edit'>> = {
+  y: 'yes',
+  yes: 'yes',
+  n: 'no',
+  no: 'no',
+  e: 'edit',
+  edit: 'edit',
+}
+
 async function askApproval(context: AskContext, item: WaitingItem): Promise<Decision> {
   const { client, lines, out } = context
   show(context, item, 'waits for approval')
   for (;;) {
     out.print('Run it? y: yes, n: no, e: with other args, Enter: later\n')
-    const [word = ''] = (await lines.next())?.trim().toLowerCase() ?? ''
-    if (word === '') return 'later'
-    if (word === 'y') return send(context, client.inbox.approve(item.id))
-    if (word === 'n') {
-      out.print('Why not? The model reads it (Enter: no word)\n')
-      const comment = (await lines.next())?.trim() ?? ''
-      return send(context, client.inbox.reject(item.id, comment === '' ? {} : { comment }))
-    }
-    if (word !== 'e') continue
+    const typed = (await lines.next())?.trim().toLowerCase() ?? ''
+    if (typed === '') return 'later'
+    const word = Object.hasOwn(words, typed) ? words[typed] : undefined
+    if (word === 'yes') return send(context, client.inbox.approve(item.id))
+    if (word === 'no') return reject(context, item)
+    if (word !== 'edit') continue
     const args = await editArgs(context, item.args)
     if (args !== undefined && (await send(context, client.inbox.approve(item.id, { args }))) === 'decided')
       return 'decided'
   }
+}
+
+async function reject(context: AskContext, { id }: WaitingItem): Promise<Decision> {
+  const { client, lines, out } = context
+  out.print('Why not? The model reads it (Enter: no word)\n')
+  const comment = (await lines.next())?.trim() ?? ''
+  return send(context, client.inbox.reject(id, comment === '' ? {} : { comment }))
 }
 
 async function askAnswer(context: AskContext, item: WaitingItem): Promise<Decision> {
@@ -133,7 +175,8 @@ async function send({ out }: AskContext, answer: Promise<void>): Promise<Decisio
 async function editArgs({ out, shell, lines }: AskContext, args: Json): Promise<unknown> {
   const editor = shell.env['VISUAL'] || shell.env['EDITOR']
   if (!editor) out.print('The args as JSON, in one line\n')
-  const typed = editor ? await inEditor(editor, JSON.stringify(args, undefined, 2)) : await lines.next()
+  const edit = (): Promise<string | undefined> => inEditor(editor ?? '', JSON.stringify(args, undefined, 2))
+  const typed = editor ? await lines.lend(edit) : await lines.next()
   try {
     return typed === undefined ? undefined : (JSON.parse(typed) as unknown)
   } catch (thrown) {

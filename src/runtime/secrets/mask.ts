@@ -85,18 +85,8 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
       return { ...command, ...maskContext(redactor, command), ...maskFirst(redactor, command) }
     case 'change':
       return { ...command, changes: maskChanges(redactor, command.changes) }
-    case 'answer':
-      return { ...command, output: redactor.json(command.output), ...defined({ by: maskText(redactor, command.by) }) }
     case 'call':
       return { ...command, tool: redactor.text(command.tool), args: redactor.json(command.args) }
-    case 'decide':
-      return { ...command, ...maskDecision(redactor, command) }
-    case 'grant':
-      return { ...command, ...defined({ by: maskText(redactor, command.by) }) }
-    case 'cancel':
-    case 'pause':
-    case 'terminate':
-      return { ...command, ...defined({ reason: maskText(redactor, command.reason) }) }
     case 'tell':
       return { ...command, words: command.words.map((word) => maskSaying(redactor, word)) }
     case 'report':
@@ -105,7 +95,27 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
         outcome: maskOutcome(redactor, command.outcome),
         ...defined({ note: maskText(redactor, command.note) }),
       }
-    // Ids, sealed values, and what a host recorded itself. A new kind must be added here or above.
+    default:
+      return maskOrder(redactor, command)
+  }
+}
+
+type Order = Exclude<Command, { readonly kind: 'message' | 'edit' | 'create' | 'change' | 'call' | 'tell' | 'report' }>
+
+/** What a person decides about a thread. */
+function maskOrder(redactor: Redactor, command: Order): Command {
+  switch (command.kind) {
+    case 'answer':
+      return { ...command, output: redactor.json(command.output), ...defined({ by: maskText(redactor, command.by) }) }
+    case 'decide':
+      return { ...command, ...maskDecision(redactor, command) }
+    case 'grant':
+      return { ...command, ...defined({ by: maskText(redactor, command.by) }) }
+    case 'cancel':
+    case 'pause':
+    case 'terminate':
+      return { ...command, ...defined({ reason: maskText(redactor, command.reason) }) }
+    // Ids, sealed values, and what a host recorded itself. The compiler asks for every new kind.
     case 'resume':
     case 'delete':
     case 'provide':
@@ -114,8 +124,6 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'requeue':
     case 'drop':
       return command
-    default:
-      return command satisfies never
   }
 }
 

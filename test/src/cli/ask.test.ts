@@ -29,6 +29,13 @@ describe('a turn that waits for approval, at a terminal', () => {
     expect(said).toContain('{"refunded":7} & found')
   })
 
+  it('A1, C1: a line that only begins with a y is no approval: it is asked again', async () => {
+    const { code, said, stderr } = await runAs('clerk', 'yesterday I said no refunds\n')
+    expect(code).toBe(3)
+    expect(said.match(/Run it\?/g)).toHaveLength(2)
+    expect(stderr).toContain('skein approve t1/call_1_0')
+  })
+
   it('A1, C1: n asks why, which the model reads', async () => {
     const { code, said } = await runAs('clerk', 'no\ntoo much\n')
     expect(code).toBe(0)
