@@ -22,10 +22,14 @@ interface VolumeNode {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
+/** Large, and few apps need it: loaded with the first volume, and asked of the loader once. */
+let memfs: Promise<typeof import('memfs')> | undefined
+
 /** `from`: the files to load, if they are not the ones to save to. */
 export async function loadVolume(files: Files, path = '/', from: Files = files): Promise<FileVolume> {
   const top = normalise(path, 'scandir')
-  const { Volume, createFsFromVolume } = await import('memfs')
+  memfs ??= import('memfs')
+  const { Volume, createFsFromVolume } = await memfs
   const fs = createFsFromVolume(new Volume())
   fs.mkdirSync(top, { recursive: true })
   let known = new Map<string, VolumeNode>()

@@ -70,7 +70,31 @@ export interface SimReport {
   readonly virtualMs: number
 }
 
-const optionsSchema = z.looseObject({
+const service = z.strictObject({
+  latencyMs: z
+    .tuple([z.number().min(0), z.number().min(0)])
+    .readonly()
+    .optional(),
+  loses: z.number().min(0).max(1).optional(),
+  refuses: z.number().min(0).max(1).optional(),
+  answer: z.custom<ServiceOptions['answer']>().optional(),
+})
+const optionsSchema = z.strictObject({
+  app: z.custom<SimApp>(
+    (value) => value !== undefined && value !== null,
+    'is missing: definitions, a module, or a function',
+  ),
+  models: z.record(z.string(), z.custom<Model>()).optional(),
+  services: z.record(z.string(), service).optional(),
+  modelMs: z
+    .tuple([z.number().min(0), z.number().min(0)])
+    .readonly()
+    .optional(),
+  maxVirtualMs: z.number().positive().optional(),
+  leaseMs: z.number().positive().optional(),
+  skein: z.looseObject({}).optional(),
+  secrets: z.array(z.string()).readonly().optional(),
+  check: z.custom<() => void>((value) => typeof value === 'function', 'must be a function').optional(),
   seeds: z.number().int().positive().optional(),
   seed: z.number().int().optional(),
   hosts: z.number().int().positive().optional(),
@@ -83,7 +107,7 @@ export async function runSimulation<Result, Names extends string = never>(
 ): Promise<SimReport> {
   checkOptions(options)
   const environment = process.env['SKEIN_SEED']
-  const first = environment === undefined ? (options.seed ?? 1) : Number(environment)
+  const first = environment === undefined ? (options.seed ?? 1) : toSeed(environment)
   const seeds = environment === undefined ? (options.seeds ?? 100) : 1
   const base = await runOptions(options)
   const runQuietly = (): Promise<RunOutcome<Result>> =>
@@ -127,6 +151,11 @@ async function smallest<Result>(
     else low = middle + 1
   }
   return least
+}
+
+function toSeed(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new SkeinError('BAD_OPTION', `SKEIN_SEED is the number of a seed; this is ${JSON.stringify(text)}`)
 }
 
 function checkOptions(options: unknown): void {

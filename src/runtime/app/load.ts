@@ -42,8 +42,12 @@ export interface LoadedApp {
   disconnect(): Promise<void>
 }
 
+/** Asked of the loader once: a skein that is opened again waits for nothing but the app. */
+let own: Promise<typeof import('../../tools/own/all.js')> | undefined
+
 export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
-  const { ownTools } = await import('../../tools/own/all.js')
+  own ??= import('../../tools/own/all.js')
+  const { ownTools } = await own
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined
   try {
