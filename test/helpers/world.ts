@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '@nats-io/transport-node'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { afterEach, beforeEach, describe, inject, it } from 'vitest'
+import { afterEach, beforeEach, describe, inject } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import { memory } from '../../src/backend/memory/memory.js'
 import { nats } from '../../src/backend/nats/nats.js'
@@ -161,31 +161,31 @@ const stores = [...own.filter(({ name }) => asked.includes(name)), ...natsAskedF
  * where several may.
  */
 export function onEveryStore(title: string, tests: (world: World) => void, hosts?: 'one' | 'several'): void {
-  const those = stores.filter(({ several = false }) => hosts === undefined || several === (hosts === 'several'))
-  // None of them was asked for: a file without a test would fail.
-  if (those.length === 0) describe.skip(title, () => it('runs on other stores', () => undefined))
-  describe.each(those)(`$name: ${title}`, ({ make }) => {
-    let now: Awaited<ReturnType<typeof createWorld>>
-    beforeEach(async () => {
-      now = await createWorld(make)
-    })
-    afterEach(() => now.end())
-    tests({
-      get clock() {
-        return now.clock
-      },
-      get store() {
-        return now.store
-      },
-      get tap() {
-        return now.tap
-      },
-      get warnings() {
-        return now.warnings
-      },
-      fresh: () => now.fresh(),
-      open: (app, options) => now.open(app, options),
-      close: (skein) => now.close(skein),
-    })
-  })
+  describe.each(stores.filter(({ several = false }) => hosts === undefined || several === (hosts === 'several')))(
+    `$name: ${title}`,
+    ({ make }) => {
+      let now: Awaited<ReturnType<typeof createWorld>>
+      beforeEach(async () => {
+        now = await createWorld(make)
+      })
+      afterEach(() => now.end())
+      tests({
+        get clock() {
+          return now.clock
+        },
+        get store() {
+          return now.store
+        },
+        get tap() {
+          return now.tap
+        },
+        get warnings() {
+          return now.warnings
+        },
+        fresh: () => now.fresh(),
+        open: (app, options) => now.open(app, options),
+        close: (skein) => now.close(skein),
+      })
+    },
+  )
 }
