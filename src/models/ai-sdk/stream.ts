@@ -2,7 +2,7 @@
  * Reads the stream of an AI SDK model into a reply and emits its deltas on the way. Parts are checked by
  * structure, because the package that made them may be older or newer than any type we could name.
  *
- * - Only a `finish` part makes a reply: a stream that ends before it, was interrupted, or holds an `error` part, failed.
+ * - Only a `finish` part makes a reply: a stream that ends before it, is interrupted or holds an `error` part failed.
  * - Parts of an unknown type are ignored; so is a call that the provider runs itself.
  * AT3 A call's index is the order in which its first part came, in deltas and in the reply; only a
  *     `tool-call` part makes a call, deltas alone do not. Two calls with one id are two calls.

@@ -59,7 +59,16 @@ let libsql: typeof Libsql | undefined
 
 function loadLibsql(): typeof Libsql {
   const load: (name: 'libsql') => typeof Libsql = createRequire(import.meta.url)
-  return load('libsql')
+  try {
+    return load('libsql')
+  } catch (cause) {
+    // Its binary is an optional dependency, which an install may leave out.
+    throw new Error(
+      `there is no SQLite: libsql has no binary for ${process.platform}-${process.arch} here. Install with optional ` +
+        `dependencies, or use Node 22.13 or newer, which has its own`,
+      { cause },
+    )
+  }
 }
 
 /** Without the warning of Node 22 that it is experimental: nobody chose it, so nobody can do anything about it. */
