@@ -1,5 +1,5 @@
 /**
- * Keeps what V8 compiled of the command line's modules for the next run, where Node can (22.1 and newer).
+ * Keeps what V8 compiled of the command line's modules for the next run, where Node can (22.8 and newer).
  *
  * - In the user's own folder, not in Node's default, which is in the shared temporary folder: what is read from there
  *   is run, and another user of the machine could have written it.
