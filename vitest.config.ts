@@ -1,7 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
+// Provider packages of another folder than ours (scripts/node.ts): those of today need a newer Node than Skein does.
+const aiSdk = process.env['AI_SDK_FOLDER']
+const alias = aiSdk === undefined ? [] : [{ find: /^(?=@ai-sdk\/|ai$)/, replacement: `${aiSdk}/node_modules/` }]
+
 export default defineConfig({
+  resolve: { alias },
   test: {
     globalSetup: ['test/helpers/nats-setup.ts'],
     include: ['test/**/*.test.ts'],

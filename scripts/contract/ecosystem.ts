@@ -12,7 +12,12 @@ export const ecosystem: Section = {
       'v2 shapes, unknown parts and calls the provider runs itself',
       'AT3: deltas and calls agree on their index; v3 usage and finish',
     ),
-    open('Models of the specification v4 are taken', 'what one is asked is tested, what it answers is not'),
+    proved(
+      'Models of the specification v4 are taken',
+      'v4 has a word for reasoning',
+      'E1, S8: %s has its own form for files, of messages and of results',
+      'no finish part, an error part and an error finish are MODEL_UNAVAILABLE',
+    ),
   ),
   E2: item(
     'Agent Skills',

@@ -7,8 +7,8 @@
  */
 import { fstatSync } from 'node:fs'
 import { MessageChannel } from 'node:worker_threads'
+import { keepCompiledModules } from './compile-cache.js'
 import type { CliProcess, StopSignal } from './process.js'
-import { skein } from './program.js'
 
 const { stdout, stderr, env } = process
 
@@ -43,4 +43,6 @@ const shell: CliProcess = {
   onSignal,
   exit: (code) => process.exit(code),
 }
+keepCompiledModules(env)
+const { skein } = await import('./program.js')
 process.exit(await skein(process.argv.slice(2), shell))

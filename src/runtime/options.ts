@@ -83,7 +83,7 @@ export interface SkeinOptions extends KeyOptions {
     readonly threads?: number
     /** How long a body may ignore an abort before its worker is ended. Default 1,000. */
     readonly graceMs?: number
-    /** Heap of each worker in MB. Default 512. */
+    /** Heap of each worker in MB, at least 16. Default 512. */
     readonly memoryMb?: number
     /**
      * Variables of the host's environment that workers have too: their names, or all but Skein's key. Default: those
@@ -140,10 +140,13 @@ const limitsSchema = z.strictObject({
   maxCostUsd: z.number().min(0).optional(),
 })
 
+/** With less, Node 24 cannot start the thread of bodies; with this, a small app loads and runs on every Node. */
+const leastWorkerMb = 16
+
 const workersSchema = z.strictObject({
   threads: positive.optional(),
   graceMs: z.number().min(0).optional(),
-  memoryMb: z.number().min(16).optional(),
+  memoryMb: z.number().min(leastWorkerMb, `must be at least ${leastWorkerMb}: with less no worker starts`).optional(),
   env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional(),
 })
 

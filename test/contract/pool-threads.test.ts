@@ -163,7 +163,10 @@ describe('threads', () => {
 
   it('where no thread can start, a call fails and does not wait for ever', { timeout: 60_000 }, async () => {
     await withPool(app, { threads: 1, memoryMb: 1 }, async (poor) => {
-      expect(await outcomeOf(poor, 'where')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
+      expect(await outcomeOf(poor, 'where')).toMatchObject({
+        ok: false,
+        failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('raise workers.memoryMb') },
+      })
     })
   })
 })

@@ -14,7 +14,8 @@ import type { ModelRequest } from '../port.js'
 
 export interface FilePart {
   readonly type: 'file'
-  readonly data: Uint8Array
+  /** Tagged since v4. */
+  readonly data: Uint8Array | { readonly type: 'data'; readonly data: Uint8Array }
   readonly mediaType: string
   readonly filename?: string
 }
@@ -22,8 +23,9 @@ export interface FilePart {
 export interface Pictures {
   /** Bytes by hash. */
   readonly shown: ReadonlyMap<string, Uint8Array>
-  /** How files of results are sent: as items of v2 (`media`) or v3 (`data`), or after the result. */
-  readonly results: 'media' | 'data' | 'after'
+  readonly specificationVersion: SettingsReader['specificationVersion']
+  /** Whether files of results are parts of them, or follow them. */
+  readonly results: 'within' | 'after'
 }
 
 const mostShown = 24 * 1024 * 1024
@@ -45,12 +47,7 @@ export async function picturesFor(
     }),
   )
   const takesInResults = /anthropic|^google|^vertex|\.responses$/.test(provider)
-  return { shown, results: takesInResults ? resultForm(specificationVersion) : 'after' }
-}
-
-function resultForm(specificationVersion: string): Pictures['results'] {
-  if (specificationVersion === 'v4') return 'after'
-  return specificationVersion === 'v2' ? 'media' : 'data'
+  return { shown, specificationVersion, results: takesInResults ? 'within' : 'after' }
 }
 
 function newestThatFit(messages: readonly Message[]): ReadonlySet<string> {
@@ -66,10 +63,23 @@ function newestThatFit(messages: readonly Message[]): ReadonlySet<string> {
   return hashes
 }
 
-export function fileParts(media: readonly Media[], shown: Pictures['shown']): FilePart[] {
+export function fileParts(media: readonly Media[], { shown, specificationVersion }: Pictures): FilePart[] {
+  return shownOf(media, shown).map(({ data: bytes, ...file }) => {
+    const data = specificationVersion === 'v4' ? { type: 'data' as const, data: bytes } : bytes
+    return { type: 'file', data, ...file }
+  })
+}
+
+interface ShownFile {
+  readonly data: Uint8Array
+  readonly mediaType: string
+  readonly filename?: string
+}
+
+function shownOf(media: readonly Media[], shown: Pictures['shown']): readonly ShownFile[] {
   return media.flatMap(({ hash, mediaType, name }) => {
     const data = shown.get(hash)
-    return data ? [{ type: 'file' as const, data, mediaType, ...defined({ filename: name }) }] : []
+    return data ? [{ data, mediaType, ...defined({ filename: name }) }] : []
   })
 }
 
@@ -83,22 +93,28 @@ export function illustrated(message: Converted, media: readonly Media[], picture
     const words = message.content.map((part): TextPart | FilePart =>
       part.type === 'file' ? part : { ...part, text: noted(part.text) },
     )
-    return { ...message, content: [...words, ...(pictures ? fileParts(media, pictures.shown) : [])] }
+    return { ...message, content: [...words, ...(pictures ? fileParts(media, pictures) : [])] }
   }
   const { output } = message
   if (output.type === 'content') return message
   const value = noted(output.value)
-  const files = pictures && pictures.results !== 'after' ? fileParts(media, pictures.shown) : []
+  const files = pictures?.results === 'within' ? shownOf(media, pictures.shown) : []
   if (files.length === 0) return { ...message, output: { ...output, value } }
-  const items = files.map((file) => itemOf(file, pictures?.results))
+  const items = files.map((file) => itemOf(file, pictures?.specificationVersion))
   return { ...message, output: { type: 'content', value: [{ type: 'text', text: value }, ...items] } }
 }
 
-function itemOf({ data, mediaType, filename }: FilePart, form: Pictures['results'] | undefined): object {
+/** As an item of a result: each version has its own form. */
+function itemOf(
+  { data, mediaType, filename }: ShownFile,
+  version: Pictures['specificationVersion'] | undefined,
+): object {
   const base64 = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
-  if (form === 'media') return { type: 'media', data: base64, mediaType }
+  if (version === 'v2') return { type: 'media', data: base64, mediaType }
+  const named = defined({ filename })
+  if (version === 'v4') return { type: 'file', data: { type: 'data', data: base64 }, mediaType, ...named }
   if (mediaType.startsWith('image/')) return { type: 'image-data', data: base64, mediaType }
-  return { type: 'file-data', data: base64, mediaType, ...defined({ filename }) }
+  return { type: 'file-data', data: base64, mediaType, ...named }
 }
 
 /** The text may say already that a file is not shown: that is removed if it is shown now, else left. */

@@ -1,5 +1,5 @@
 /**
- * Skein's messages as the prompt of an AI SDK model (the shape is the same in v2, v3 and v4).
+ * Skein's messages as the prompt of an AI SDK model (v2, v3 and v4 differ only in the form of files, pictures.ts).
  *
  * - A message is converted once: messages never change, so a step converts only new ones.
  * - Consecutive tool messages become one 'tool' message; ids are Skein's (M1: `call_<step>_<index>`).
@@ -99,7 +99,7 @@ export function toPrompt({ system, messages, origin, thoughts, pictures }: Promp
     if (!results) prompt.push({ role: 'tool', content: (results = []) })
     results.push(one)
     // All results come first; files that cannot be part of them follow.
-    if (message.media && pictures?.results === 'after') late.push(...fileParts(message.media, pictures.shown))
+    if (message.media && pictures?.results === 'after') late.push(...fileParts(message.media, pictures))
   }
   flush()
   return prompt

@@ -2,7 +2,7 @@
  * Reads the stream of an AI SDK model into a reply and emits its deltas on the way. Parts are checked by
  * structure, because the package that made them may be older or newer than any type we could name.
  *
- * - Only a `finish` part makes a reply: a stream that ends before it, or holds an `error` part, failed.
+ * - Only a `finish` part makes a reply: a stream that ends before it, is interrupted or holds an `error` part failed.
  * - Parts of an unknown type are ignored; so is a call that the provider runs itself.
  * AT3 A call's index is the order in which its first part came, in deltas and in the reply; only a
  *     `tool-call` part makes a call, deltas alone do not. Two calls with one id are two calls.
@@ -24,6 +24,8 @@ export interface PartStream {
   }
 }
 
+const endedEarly = 'its stream ended before the reply was complete'
+
 type CollectOptions = ModelCallOptions & { readonly model: string }
 
 export async function collectReply(stream: PartStream, options: CollectOptions): Promise<ModelReply> {
@@ -40,7 +42,7 @@ export async function collectReply(stream: PartStream, options: CollectOptions):
     for (;;) {
       const { done, value } = await reader.read()
       signal.throwIfAborted()
-      if (done) throw unavailable(model, 'its stream ended before the reply was complete')
+      if (done) throw unavailable(model, endedEarly)
       options.heard?.()
       if (!isObject(value)) continue
       if (value['type'] === 'finish') {
@@ -73,6 +75,8 @@ function drain(reader: ReturnType<PartStream['getReader']>): void {
 function replyOf(gathered: PartCollector, part: GatheredPart, model: string): ModelReply {
   const said = part['finishReason']
   const [reason, raw] = isObject(said) ? [said['unified'], said['raw']] : [said, undefined]
+  // v4 finishes a stream that only stopped.
+  if (reason === 'interrupted') throw unavailable(model, endedEarly)
   if (reason === 'error') throw unavailable(model, 'it stopped because of an error of its own')
   const finish = finishOf(reason, raw)
   const { text, reasoning, calls, kept } = gathered.whole(model, finish === 'length' || finish === 'content_filter')

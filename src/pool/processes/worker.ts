@@ -315,8 +315,8 @@ export class Worker {
     const { memoryMb } = this.#options
     if (!turned && (rssKb - this.#rssKbWhenLoaded) * 1024 > 2 * memoryMb * mb) {
       this.kill(
-        `it ran out of memory: a worker may have ${memoryMb} MB, and it took more memory than that without ever ` +
-          `waiting; work in smaller pieces, or raise workers.memoryMb`,
+        `it ran out of memory: a worker may have ${memoryMb} MB, and it took more than that at once; work in smaller ` +
+          `pieces, or raise workers.memoryMb`,
       )
     }
   }

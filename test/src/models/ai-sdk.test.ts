@@ -14,6 +14,7 @@ const finish = {
   usage: { inputTokens: { total: 5 }, outputTokens: { total: 2 } },
 }
 const tool: ToolSpec = { name: 'search', description: 'Searches', parameters: { type: 'object', properties: {} } }
+const bytes = new Uint8Array([1, 2, 3])
 const failed: Failure = { code: 'TOOL_THREW', message: 'boom', retry: false }
 
 async function sent(
@@ -145,6 +146,27 @@ describe('options', () => {
   })
 })
 
+test.each([
+  ['v2', bytes, { type: 'media', data: 'AQID', mediaType: 'image/png' }],
+  ['v3', bytes, { type: 'image-data', data: 'AQID', mediaType: 'image/png' }],
+  ['v4', { type: 'data', data: bytes }, { type: 'file', data: { type: 'data', data: 'AQID' }, mediaType: 'image/png' }],
+] as const)('E1, S8: %s has its own form for files, of messages and of results', async (version, data, item) => {
+  const media = [{ hash: 'h', mediaType: 'image/png', size: 3 }]
+  const messages: Message[] = [
+    { ...user('see'), media },
+    { id: 'm2', role: 'assistant', text: '', at: 0, calls: [{ id: 'call_0_0', tool: 'search', args: {} }] },
+    { id: 'm3', role: 'tool', text: 'found', at: 0, call: 'call_0_0', tool: 'search', media },
+  ]
+  const options = { specificationVersion: version, provider: 'anthropic.messages' }
+  const { prompt } = await sent({ messages, read: async () => bytes }, options)
+  expect(prompt).toMatchObject([
+    {},
+    { content: [{ type: 'text' }, { type: 'file', data, mediaType: 'image/png' }] },
+    {},
+    { content: [{ output: { type: 'content', value: [{ type: 'text', text: 'found' }, item] } }] },
+  ])
+})
+
 describe('stream', () => {
   test('AT3: deltas and calls agree on their index; v3 usage and finish', async () => {
     const sdk = fakeSdkModel([
@@ -213,6 +235,7 @@ describe('stream', () => {
       [text],
       [text, { type: 'error', error: new Error('broke') }, finish],
       [text, { ...finish, finishReason: 'error' }],
+      [text, { ...finish, finishReason: { unified: 'interrupted', raw: undefined } }],
     ]) {
       await expect(fromAiSdk(fakeSdkModel(parts)).call(modelRequest(), watched().options)).rejects.toMatchObject({
         code: 'MODEL_UNAVAILABLE',

@@ -114,7 +114,7 @@ describe('time', () => {
 
 describe('the stack', () => {
   it.each(Object.entries(stackBombs))('X1: %s is an error and no crash', async (_name, source) => {
-    expect(await runCode(source)).toMatchObject({
+    expect(await runCode(source, { timeoutMs: 60_000 })).toMatchObject({
       status: 'error',
       error: { message: expect.stringContaining('stack overflow') },
     })

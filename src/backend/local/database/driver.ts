@@ -59,12 +59,34 @@ let libsql: typeof Libsql | undefined
 
 function loadLibsql(): typeof Libsql {
   const load: (name: 'libsql') => typeof Libsql = createRequire(import.meta.url)
-  return load('libsql')
+  try {
+    return load('libsql')
+  } catch (cause) {
+    // Its binary is an optional dependency, which an install may leave out.
+    throw new Error(
+      `there is no SQLite: libsql has no binary for ${process.platform}-${process.arch} here. Install with optional ` +
+        `dependencies, or use Node 22.13 or newer, which has its own`,
+      { cause },
+    )
+  }
+}
+
+/** Without the warning of Node 22 that it is experimental: nobody chose it, so nobody can do anything about it. */
+function loadBuiltIn(): unknown {
+  const warn = process.emitWarning
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
+    if (!/SQLite/.test(String(warning))) Reflect.apply(warn, process, [warning, ...rest])
+  }
+  try {
+    return process.getBuiltinModule('node:sqlite')
+  } finally {
+    process.emitWarning = warn
+  }
 }
 
 /** Creates the file when it is missing. */
 export async function openDatabase(path: string): Promise<Database> {
-  const builtIn: unknown = process.getBuiltinModule('node:sqlite')
+  const builtIn = loadBuiltIn()
   if (isBuiltIn(builtIn)) return overBuiltIn(new builtIn.DatabaseSync(path))
   // Not by import(): walking its CommonJS modules for named exports takes another 5 ms.
   libsql ??= loadLibsql()
@@ -83,10 +105,14 @@ const copier = `
 
 /** Copies one instant of a database to a new file, without blocking this thread or its writers. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
-  const builtIn = isBuiltIn(process.getBuiltinModule('node:sqlite'))
+  const builtIn = isBuiltIn(loadBuiltIn())
   const libsqlPath = builtIn ? undefined : createRequire(import.meta.url).resolve('libsql')
   await new Promise<void>((done, failed) => {
-    const worker = new Worker(copier, { eval: true, workerData: { from, to, ...defined({ libsql: libsqlPath }) } })
+    const worker = new Worker(copier, {
+      eval: true,
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      workerData: { from, to, ...defined({ libsql: libsqlPath }) },
+    })
     worker.once('error', failed)
     worker.once('exit', (code) =>
       code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`)),

@@ -8,6 +8,10 @@ import { memory } from '../../../../src/backend/memory/memory.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { collect } from '../../../helpers/deferred.js'
 
+/** What a module exports at least. */
+const model =
+  `export const model = { kind: 'model', name: 'm', model: { name: 'm', call: async () => { throw ` +
+  `new Error('never') } } }`
 const app = fileURLToPath(new URL('../fixtures/threads-app.ts', import.meta.url))
 
 it('T14, B9: cancel ends a turn whose tool loops for ever; the thread and the pool go on', async () => {
@@ -36,9 +40,6 @@ it('D2: an app that does not load in a worker is refused at the start, with what
   const folder = mkdtempSync(join(tmpdir(), 'skein-workers-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const needs = join(folder, 'needs.mjs')
-  const model =
-    `export const model = { kind: 'model', name: 'm', model: { name: 'm', call: async () => { throw ` +
-    `new Error('never') } } }`
   writeFileSync(
     needs,
     `if (!process.env.SKEIN_TEST_NEEDED) throw new Error('SKEIN_TEST_NEEDED is not set')\n${model}\n`,
@@ -51,4 +52,28 @@ it('D2: an app that does not load in a worker is refused at the start, with what
   })
   const skein = await createSkein({ app: needs, backend: memory(), workers: { env: ['SKEIN_TEST_NEEDED'] } })
   await skein.close()
+})
+
+it('E1, T14: memory with which no worker starts is refused when it is given; the least that is taken works', async () => {
+  await expect(createSkein({ app, backend: memory(), workers: { memoryMb: 15 } })).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+    message: expect.stringMatching(/at least 16.*memoryMb/s),
+  })
+  const skein = await createSkein({ app, backend: memory(), workers: { threads: 1, memoryMb: 16 } })
+  const thread = await skein.threads.create({ agent: 'worker' })
+  expect(await thread.send('hashes').text()).toBe('hashes: done')
+  await skein.close()
+})
+
+it('E1, T14: an app that needs more memory than its workers may have is refused at the start', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-workers-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const large = join(folder, 'large.mjs')
+  writeFileSync(large, `globalThis.kept = Array.from({ length: 1e6 }, (_, at) => ({ at }))\n${model}\n`)
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'kept'))
+  const poor = { app: large, backend: memory(), workers: { threads: 1, memoryMb: 16 } }
+  await expect(createSkein(poor)).rejects.toMatchObject({
+    code: 'APP_NOT_LOADED',
+    message: expect.stringContaining('raise workers.memoryMb'),
+  })
 })
