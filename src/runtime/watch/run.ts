@@ -118,13 +118,19 @@ export function createRun(services: RunServices, id: string, find: () => Promise
   }
 }
 
+/** Events of the turn. Deltas are heard while the run is looked for. */
 async function* runEvents(
-  { backend, closed }: RunServices,
+  { backend, closed, root, thread }: RunServices,
   find: () => Promise<RunLocation>,
 ): AsyncGenerator<SkeinEvent, void, undefined> {
-  const { root, thread, run, after } = await find()
+  let run = ''
+  const start = async (): Promise<string> => {
+    const location = await find()
+    ;({ run } = location)
+    return `0.${location.after}`
+  }
   let active = false
-  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed, awaited: () => thread })) {
+  for await (const event of follow(backend, { root, thread, closed, start, awaited: () => thread })) {
     if (event.type === 'tree.reset') throw removed(thread)
     if (event.type === 'turn.started' && event.run === run) active = true
     if (belongs(event, run, active)) yield event

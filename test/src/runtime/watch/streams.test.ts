@@ -202,6 +202,22 @@ onEveryStore('consumers of a run', (world) => {
     for await (const _ of run.fullStream) break
     expect(await run.text()).toBe('done')
   })
+
+  it('R1, FW6: a stream that is opened with the message misses nothing that a fast tool says', async () => {
+    const { app } = tinyApp({
+      script: [calls('look'), 'done'],
+      tools: [
+        looseTool('look', ({ progress }) => {
+          for (let done = 1; done <= 3; done++) progress({ done })
+          return 'seen'
+        }),
+      ],
+    })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const said = (await collect(thread.send('go').toolStream)).map(({ type }) => type)
+    expect(said).toEqual(['tool.progress', 'tool.progress', 'tool.progress', 'tool.result'])
+  })
 })
 
 onEveryStore('text as it is spoken', (world) => {
