@@ -44,15 +44,21 @@ export interface Walked {
   readonly divergence?: Divergence
 }
 
-/** Every state of the thread in which its model was asked. */
+/** Every state of the thread in which its model was asked, with the flags that fit what was recorded. */
 export async function eachRequest(
-  { recording, variables }: Pick<WalkOptions, 'recording' | 'variables'>,
+  options: WalkOptions,
   see: (state: ThreadState, step: number) => void,
 ): Promise<void> {
+  const { recording, variables } = options
   const state = createState(recording.thread)
-  for (const record of recording.records) {
-    if (record.type === 'model.replied') see(state, record.step)
-    fold(state, replaceSealed(record, variables.sealed))
+  const comparison = new Comparison({ ...options, requests: [] }, state)
+  for (const stored of recording.records) {
+    const record = replaceSealed(stored, variables.sealed)
+    if (record.type === 'model.replied') {
+      await comparison.of(record)
+      see(state, record.step)
+    }
+    fold(state, record)
   }
 }
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
 import type { Definition, Side, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
-import type { Script } from '../../../src/models/scripted.js'
+import type { Script, ScriptedReply } from '../../../src/models/scripted.js'
 import type { ThreadExport } from '../../../src/runtime/handles/thread-export.js'
 import { pinRequests, replay } from '../../../src/testing.js'
 import { onEveryStore } from '../../helpers/world.js'
@@ -218,6 +218,41 @@ onEveryStore('a recorded thread', (world) => {
     expect(await replay(exported, { app: house(), against, models: { clever: away } })).toMatchObject({
       divergence: { step: 1, kind: 'reply', now: { failure: { code: 'MODEL_REJECTED' } } },
     })
+  })
+
+  it('B10, S5: a flag whose value is not exported may have been on or off, unless the caller says which', async () => {
+    const app = house({ writer: { name: 'writer', optional: 'MAY_WRITE' } })
+    const skein = await world.open(app, { env: { MAY_WRITE: 'yes' } })
+    const on = await skein.threads.create({ agent: 'lead', id: 'on' })
+    const off = await skein.threads.create({ agent: 'lead', id: 'off', env: { MAY_WRITE: 'no' } })
+    for (const lead of [on, off]) {
+      await lead.send('go').text()
+      expect(await replay(lead, { app })).toMatchObject({ same: true, steps: 2 })
+      expect(await replay(await pinRequests(lead, { app }), { app })).toMatchObject({ same: true, steps: 2 })
+    }
+    const given = { app, env: { MAY_WRITE: 'no' } }
+    expect(await replay(off, given)).toMatchObject({ same: true })
+    expect(await replay(on, given)).toMatchObject({ same: false, divergence: { step: 1, kind: 'refusal' } })
+    await world.close(skein)
+  })
+
+  it('B10: images that models were shown go with it, up to a limit; models of today are shown them', async () => {
+    const skein = await world.open(house())
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    await lead.send('go', { attachments: [{ name: 'a.png', content: Buffer.from('a picture') }] }).text()
+    const seen: unknown[] = []
+    const script: Script = async (request) => {
+      for (const { hash } of request.messages[0]?.media ?? []) seen.push(await request.read?.(hash))
+      return leads(request) as ScriptedReply
+    }
+    const options = { app: house({ script }), against: 'models' as const }
+    expect(await replay(lead, options)).toMatchObject({ same: true })
+    expect(seen).toEqual([Buffer.from('a picture'), Buffer.from('a picture')])
+    const without = await lead.export({ maxBlobBytes: 3 })
+    expect(without).toMatchObject({ blobs: {}, leftOut: { blobs: [{ size: 9 }] } })
+    expect(await replay(without, options)).toMatchObject({ same: true })
+    expect(seen.slice(2)).toEqual([undefined, undefined])
+    await world.close(skein)
   })
 
   it('EP1, F3: an export holds no sealed value and no key; its chain holds all the same', async () => {
