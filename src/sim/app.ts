@@ -12,7 +12,9 @@ import { abortable } from '../models/retry/abort.js'
 import { toModel } from '../models/to-model.js'
 import type { FaultPlan } from './faults.js'
 import { Life } from './life.js'
+import type { Outside } from './outside.js'
 import type { SeededRandom } from './seeded-random.js'
+import type { Witness } from './witness.js'
 import { sleepBy } from './world.js'
 
 /** A body with a side effect that was begun. */
@@ -23,7 +25,6 @@ export interface BodyRun {
   /** Doing it twice is doing it once, or it can be found out whether it was done. */
   readonly repeatable: boolean
   readonly by: string
-  ended: boolean
 }
 
 export interface AppServices {
@@ -32,7 +33,10 @@ export interface AppServices {
   readonly plan: FaultPlan
   readonly models: Readonly<Record<string, Model>>
   readonly latencyMs: readonly [number, number]
+  /** Bodies with a side effect. */
   readonly bodies: BodyRun[]
+  readonly witness: Witness
+  readonly outside: Outside
 }
 
 /** A list of definitions, or a module that exports them. */
@@ -58,16 +62,19 @@ export function simulatedApp(definitions: readonly Definition[], services: AppSe
   })
 }
 
-function slowModel(model: Model, { clock, random, plan, latencyMs }: AppServices): Model {
+function slowModel(model: Model, { clock, random, plan, latencyMs, witness, outside }: AppServices): Model {
   const draws = random.stream(`model/${model.name}`)
   return {
     name: model.name,
     async call(request, options) {
+      witness.modelAsked(request.thread, request.messages)
       await abortable(sleepBy(clock, draws.between(...latencyMs)), options.signal)
       if (plan.draw('models', `${model.name} fails in ${request.thread}`)) {
+        // It never answers: its time limit ends it.
+        if (plan.stream('hangs').chance(0.3)) await abortable(new Promise<never>(() => undefined), options.signal)
         throw new SkeinError('MODEL_UNAVAILABLE', `${model.name} is away in this simulation`, { retry: true })
       }
-      return model.call(request, options)
+      return outside.run(`model ${model.name} in thread ${request.thread}`, () => model.call(request, options))
     },
   }
 }
@@ -75,7 +82,7 @@ function slowModel(model: Model, { clock, random, plan, latencyMs }: AppServices
 function watchedTool(
   tool: ToolDefinition,
   { sideEffect, idempotent }: ReturnType<typeof effectOf>,
-  { plan, bodies }: AppServices,
+  { plan, bodies, witness, outside }: AppServices,
 ): ToolDefinition {
   const { execute } = tool
   // A generator is told by its own form.
@@ -83,21 +90,15 @@ function watchedTool(
   return {
     ...tool,
     async execute(state, args) {
-      const run: BodyRun = {
-        tool: tool.name,
-        thread: state.threadId,
-        key: state.idempotencyKey,
-        repeatable: idempotent === true || tool.probe !== undefined || tool.onUnknown === 'retry',
-        by: Life.current()?.name ?? '?',
-        ended: false,
-      }
-      if (sideEffect) bodies.push(run)
-      else if (plan.draw('workers', `the worker of ${tool.name} in ${state.threadId} dies`)) {
+      const { threadId: thread, idempotencyKey: key } = state
+      if (sideEffect) {
+        const repeatable = idempotent === true || tool.probe !== undefined || tool.onUnknown === 'retry'
+        bodies.push({ tool: tool.name, thread, key, repeatable, by: Life.current()?.name ?? '?' })
+        witness.effectBegun(thread, tool.name, key)
+      } else if (plan.draw('workers', `the worker of ${tool.name} in ${thread} dies`)) {
         throw new SkeinError('WORKER_CRASHED', `the worker of ${tool.name} died in this simulation`)
       }
-      const result = await execute(state, args)
-      run.ended = true
-      return result
+      return outside.run(`tool ${tool.name} in thread ${thread}`, () => execute(state, args))
     },
   }
 }
