@@ -69,11 +69,13 @@ export class Outside {
   }
 }
 
-/** Immediates are how the simulation itself goes on. */
+/** Immediates are how the simulation itself goes on; a copy of a value (`structuredClone`) leaves a port for a while. */
+const ours: ReadonlySet<string> = new Set(['Immediate', 'MessagePort'])
+
 function countResources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const name of process.getActiveResourcesInfo())
-    if (name !== 'Immediate') counts.set(name, (counts.get(name) ?? 0) + 1)
+    if (!ours.has(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
 }
 

@@ -50,6 +50,7 @@ class View {
   readonly #backend: Backend
   /** When the last signal of this process arrives. */
   #signalsUntil = 0
+  #closed = false
 
   constructor(network: Network, life: Life, backend: Backend) {
     this.#network = network
@@ -164,7 +165,10 @@ class View {
         survey: () => this.#ask(() => leases.survey()),
         watch: (heard) => leases.watch(heard),
       },
-      close: () => this.#backend.close(),
+      close: () => {
+        this.#closed = true
+        return this.#backend.close()
+      },
     }
   }
 
@@ -206,7 +210,9 @@ class View {
       heard: (topic) => signals.heard(topic),
       publish: (topic, value, unheard) => {
         const at = Math.max(clock.now() + late(), this.#signalsUntil)
-        const publish = (): void => signals.publish(topic, value, unheard && (() => life.run(unheard)))
+        const publish = (): void => {
+          if (!this.#closed) signals.publish(topic, value, unheard && (() => life.run(unheard)))
+        }
         if (at <= clock.now()) return publish()
         this.#signalsUntil = at
         clock.wakeAt(at, publish)

@@ -42,8 +42,12 @@ export interface LoadedApp {
   disconnect(): Promise<void>
 }
 
+// Loaded once: an import takes real time even of a module that is there, which simulated time would not wait for.
+let own: Promise<typeof import('../../tools/own/all.js')> | undefined
+
 export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
-  const { ownTools } = await import('../../tools/own/all.js')
+  own ??= import('../../tools/own/all.js')
+  const { ownTools } = await own
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined
   try {
