@@ -19,6 +19,7 @@ import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import { isObject } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
+import { mutants } from '../../../src/core/mutants.js'
 import { failureText } from '../../../src/core/records/message.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
 import type {
@@ -36,7 +37,7 @@ import { frameChildText } from './frame.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
-import type { EndedTurn, PendingReply, Status, ThreadState, Turn } from '../state.js'
+import type { Child, EndedTurn, PendingReply, Status, ThreadState, Turn } from '../state.js'
 
 /** The next mail to the parent, or to another thread that waits for a reply. */
 export function dueReport(state: ThreadState): Fact | undefined {
@@ -250,8 +251,9 @@ export function applyParentTold(state: ThreadState, { words }: ParentTold): bool
 
 export function applyChildTold(state: ThreadState, { reference, child: id, words, number }: ChildTold): boolean {
   const child = state.children.get(reference)
-  if (child?.id !== id) return false
-  child.lastMailNumber = number
+  if (!child) return false
+  noteMail(child, id, number)
+  if (child.id !== id) return false
   for (const [index, word] of words.entries()) {
     if ('status' in word) child.statusText = word.status
     else queueWord(state, word, { id: `told_${state.seq}_${index}`, reference, side: child.side })
@@ -284,8 +286,20 @@ function queueWord(
 export function mailTurn({ children }: ThreadState, command: Command): 'now' | 'heard' | 'early' {
   if ((command.kind !== 'report' && command.kind !== 'tell') || command.number === undefined) return 'now'
   const child = children.get(command.reference)
-  if (child?.id !== command.child) return 'now'
-  const last = child.lastMailNumber ?? 0
+  const last = child && lastMail(child, command.child)
+  if (last === undefined || mutants.hearsTwice) return 'now'
   if (command.number <= last) return 'heard'
   return command.number === last + 1 ? 'now' : 'early'
+}
+
+/** The number of the last mail of this attempt; undefined: there was no such attempt. */
+function lastMail({ id, lastMailNumber = 0, earlierMail = {} }: Child, attempt: string): number | undefined {
+  if (id === attempt) return lastMailNumber
+  return Object.hasOwn(earlierMail, attempt) ? earlierMail[attempt] : undefined
+}
+
+export function noteMail(child: Child, attempt: string, number: number | undefined): void {
+  if (number === undefined) return
+  if (child.id === attempt) child.lastMailNumber = number
+  else if (lastMail(child, attempt) !== undefined) child.earlierMail = { ...child.earlierMail, [attempt]: number }
 }
