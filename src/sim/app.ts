@@ -36,6 +36,8 @@ export interface AppServices {
   /** Bodies with a side effect. */
   readonly bodies: BodyRun[]
   readonly witness: Witness
+  /** Threads in which a model call never ended: once in each, because Skein gives up after the second time. */
+  readonly hung: Set<string>
   readonly outside: Outside
 }
 
@@ -56,25 +58,29 @@ export function simulatedApp(definitions: readonly Definition[], services: AppSe
   return definitions.map((each): Definition => {
     if (each.kind === 'model') {
       const model = services.models[each.name] ?? each.model
-      return { ...each, model: async () => slowModel(await toModel(model), services) }
+      return { ...each, model: async () => slowModel(each.name, await toModel(model), services) }
     }
     return each.kind === 'tool' ? watchedTool(each, effectOf(each, { tools }), services) : each
   })
 }
 
-function slowModel(model: Model, { clock, random, plan, latencyMs, witness, outside }: AppServices): Model {
-  const draws = random.stream(`model/${model.name}`)
+function slowModel(name: string, model: Model, services: AppServices): Model {
+  const { clock, random, plan, latencyMs, witness, outside, hung } = services
+  const draws = random.stream(`model/${name}`)
   return {
     name: model.name,
     async call(request, options) {
       witness.modelAsked(request.thread, request.messages)
       await abortable(sleepBy(clock, draws.between(...latencyMs)), options.signal)
-      if (plan.draw('models', `${model.name} fails in ${request.thread}`)) {
-        // It never answers: its time limit ends it.
-        if (plan.stream('hangs').chance(0.3)) await abortable(new Promise<never>(() => undefined), options.signal)
-        throw new SkeinError('MODEL_UNAVAILABLE', `${model.name} is away in this simulation`, { retry: true })
+      if (plan.draw('models', `${name} fails in ${request.thread}`)) {
+        if (plan.stream('hangs').chance(0.3) && !hung.has(request.thread)) {
+          hung.add(request.thread)
+          // Its time limit ends it.
+          await abortable(new Promise<never>(() => undefined), options.signal)
+        }
+        throw new SkeinError('MODEL_UNAVAILABLE', `${name} is away in this simulation`, { retry: true })
       }
-      return outside.run(`model ${model.name} in thread ${request.thread}`, () => model.call(request, options))
+      return outside.run(`model ${name} in thread ${request.thread}`, () => model.call(request, options))
     },
   }
 }

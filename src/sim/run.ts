@@ -139,6 +139,7 @@ export class SimulationRun<Names extends string, Result> {
       random: random.stream('network'),
       leaseMs,
       count: { requests: 0, commits: 0 },
+      doubled: new Set(),
       leave: (life) => this.#hosts?.leave(life),
       committed: (commit, outcome, life) => this.#committed(commit, outcome, life),
     }
@@ -221,7 +222,13 @@ export class SimulationRun<Names extends string, Result> {
 
   #startHosts(): SimHosts {
     const { seed, hosts, define, models, modelMs, skein, leaseMs, faults } = this.#options
-    const shared = { clock: this.#clock, plan: this.#plan, bodies: this.#bodies, witness: this.#witness }
+    const shared = {
+      clock: this.#clock,
+      plan: this.#plan,
+      bodies: this.#bodies,
+      witness: this.#witness,
+      hung: new Set<string>(),
+    }
     const services = { ...shared, outside: this.#outside, models, latencyMs: modelMs }
     return new SimHosts({
       seed,
@@ -296,6 +303,7 @@ export class SimulationRun<Names extends string, Result> {
   /** Nothing goes wrong any more: everything comes to rest. */
   async #settle(direct: Backend, broken: string[]): Promise<void> {
     const rests = await this.#until(async () => {
+      if (this.#network.doubled.size > 0) return false
       const heads = await allHeads(direct)
       return heads.every(({ rest }) => rest) && (await direct.mailbox.waiting()).length === 0
     })

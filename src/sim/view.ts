@@ -23,6 +23,8 @@ export interface Network {
   readonly leaseMs: number
   /** Numbers the requests and commits of the run. */
   readonly count: { requests: number; commits: number }
+  /** Mail that is to arrive a second time. */
+  readonly doubled: Set<Send>
   /** A host is asked to close. */
   leave(life: Life): void
   /** A commit was applied. */
@@ -179,9 +181,13 @@ class View {
   }
 
   #double(send: Send): void {
-    const { plan, clock } = this.#network
+    const { plan, clock, doubled } = this.#network
     if (!plan.draw('mail', `${send.id} to ${send.to} arrives twice`)) return
-    const again = (): void => void this.#backend.mailbox.put(send).catch(() => undefined)
+    const again = (): void => {
+      doubled.delete(send)
+      this.#backend.mailbox.put(send).catch(() => undefined) // its sender has closed the store
+    }
+    doubled.add(send)
     clock.wakeAt(clock.now() + plan.stream('mail').between(0, 500), again)
   }
 
