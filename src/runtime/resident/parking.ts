@@ -22,7 +22,7 @@ export function tellParked({ signals }: Backend, { thread, mail, why }: ParkedMa
       cause: why,
     },
   }
-  signals.publish(answerTopic(mail.id), asSignal(answer))
+  signals.publish(answerTopic(thread, mail.id), asSignal(answer))
 }
 
 /** A thread can be ended whether its agent is defined or not. */
