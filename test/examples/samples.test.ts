@@ -1,4 +1,4 @@
-/** The code on docs/tools.md compiles, and its picture is what a thread does. */
+/** The code on pages compiles, and the picture of docs/tools.md is what a thread does. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,23 +12,28 @@ import { scriptedModel } from '../../src/testing.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(root, 'docs/tools.md'), 'utf8')
 
-test('the code in docs/tools.md compiles, read as one file', { timeout: 60_000 }, async () => {
-  const code = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')
-  expect(code).toContain('defineTool(')
-  // Inside the project, so that `skein` is this package.
-  mkdirSync(join(root, '.cache'), { recursive: true })
-  const folder = mkdtempSync(join(root, '.cache/samples-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'sample.ts'), code)
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ extends: '../../tsconfig.json', compilerOptions: { rootDir: '.' }, include: ['sample.ts'] }),
-  )
-  const { stdout } = await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch(
-    (failed: { stdout: string }) => failed,
-  )
-  expect(stdout).toBe('')
-})
+test.each(['tools', 'simulation'])(
+  'the code in docs/%s.md compiles, read as one file',
+  { timeout: 60_000 },
+  async (name) => {
+    const text = readFileSync(join(root, `docs/${name}.md`), 'utf8')
+    const code = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')
+    expect(code).toContain('defineTool(')
+    // Inside the project, so that `skein` is this package.
+    mkdirSync(join(root, '.cache'), { recursive: true })
+    const folder = mkdtempSync(join(root, '.cache/samples-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'sample.ts'), code)
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ extends: '../../tsconfig.json', compilerOptions: { rootDir: '.' }, include: ['sample.ts'] }),
+    )
+    const { stdout } = await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch(
+      (failed: { stdout: string }) => failed,
+    )
+    expect(stdout).toBe('')
+  },
+)
 
 test('the picture in docs/tools.md: call 0 lands last, all are settled in order, and the one that saw too little runs again', async () => {
   let release = (): void => undefined

@@ -31,7 +31,7 @@ it('B8, L2, F3: budgets add up, secrets stay sealed and nothing is measured twic
   await budgets.simulate(seedsOf('budgets'))
 })
 
-it('B8, D2: hosts that leave in good order and join again take nothing with them', async () => {
+it('B8: hosts that leave in good order and join again take nothing with them', async () => {
   const report = await hosts.simulate(seedsOf('hosts'))
   expect(report.faults.leave).toBeGreaterThan(0)
 })
