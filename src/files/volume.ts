@@ -20,14 +20,15 @@ interface VolumeNode {
   readonly value: string
 }
 
-let loading: Promise<typeof import('memfs')> | undefined
+const loadMemfs = () => import('memfs')
+let loading: ReturnType<typeof loadMemfs> | undefined
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 /** `from`: the files to load, if they are not the ones to save to. */
 export async function loadVolume(files: Files, path = '/', from: Files = files): Promise<FileVolume> {
   const top = normalise(path, 'scandir')
-  loading ??= import('memfs')
+  loading ??= loadMemfs()
   const { Volume, createFsFromVolume } = await loading
   const fs = createFsFromVolume(new Volume())
   fs.mkdirSync(top, { recursive: true })

@@ -5,6 +5,7 @@
  * - While nothing is left to do in virtual time, whatever goes on was waited for in real time. So a look at what the
  *   process waits for is enough; nothing of the user's code is replaced.
  */
+import { steadyClock } from '../core/clock.js'
 import { Life } from './life.js'
 
 /** User code that is running. */
@@ -52,7 +53,7 @@ export class Outside {
     for (const suspect of suspects) this.#waitedFor.add(suspect)
     for (let round = 0; round < patience && this.#realWaits().length > 0; round++) {
       const waits = this.#realWaits().join(', ')
-      await new Promise((resolve) => setTimeout(resolve, 1))
+      await new Promise<void>((resolve) => void steadyClock.wakeAt(steadyClock.now() + 1, resolve))
       await new Promise((resolve) => setImmediate(resolve))
       if (!changed()) continue
       this.problems.push(
@@ -63,13 +64,13 @@ export class Outside {
     }
   }
 
-  /** What the process waits for now, and did not before. */
+  /** What the process is waiting for, and was not when the simulation began. */
   #realWaits(): readonly string[] {
     return [...countResources()].flatMap(([name, count]) => (count > (this.#usual.get(name) ?? 0) ? [name] : []))
   }
 }
 
-/** Immediates are how the simulation itself goes on; a copy of a value (`structuredClone`) leaves a port for a while. */
+/** Immediates are how the simulation goes on; a copy of a value (`structuredClone`) leaves a port for a while. */
 const ours: ReadonlySet<string> = new Set(['Immediate', 'MessagePort'])
 
 function countResources(): ReadonlyMap<string, number> {

@@ -26,7 +26,7 @@ export interface SimulateOptions<Names extends string, Result> {
   readonly services?: Readonly<Record<Names, ServiceOptions>>
   /** Default 3. */
   readonly hosts?: number
-  /** How many seeds are tried, from `seed` on, or which. Default 100. `SKEIN_SEED` in the environment is tried alone. */
+  /** How many seeds are tried, from `seed` on, or which. Default 100; `SKEIN_SEED` in the environment: that one. */
   readonly seeds?: number | readonly number[]
   /** The first seed. Default 1. */
   readonly seed?: number

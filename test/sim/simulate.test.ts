@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/agent/define.js'
 import type { Definition, ToolDefinition } from '../../src/agent/define.js'
+import { systemClock } from '../../src/core/clock.js'
 import { checkInbox } from '../../src/sim/checks.js'
 import { simulate } from '../../src/sim/open.js'
 import { prepareSimulation } from '../../src/sim/simulate.js'
@@ -99,7 +100,8 @@ it('B8: a host dies at any commit, before or after it is applied; the clock is v
 it('B8: a body that waits for something real is told by name, with its thread', async () => {
   const real = clerk({
     sideEffect: false,
-    execute: async () => new Promise((resolve) => setTimeout(() => resolve('late'), 20)),
+    execute: async () =>
+      new Promise((resolve) => void systemClock.wakeAt(systemClock.now() + 20, () => resolve('late'))),
   })
   const { message } = await failureOf(simulate({ app: real, scenario, seeds: 1 }))
   expect(message).toContain('tool act in thread desk waits for something outside the simulation (Timeout)')

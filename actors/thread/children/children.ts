@@ -30,7 +30,7 @@ import { keyOfCall, startChild, startOf, termsFor } from './start.js'
 import type { SupervisedCall } from './start.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { Child, ThreadState } from '../state.js'
-import { noteMail } from './reports.js'
+import { noteMail } from './mail-numbers.js'
 import { giveUp, isAttempt, mayTryAgain, restart, supervise } from './supervision.js'
 import { takeResults } from '../turn/results.js'
 

@@ -34,10 +34,11 @@ import type {
 } from '../../../src/core/records/record.js'
 import { withAttachments } from './attachments.js'
 import { frameChildText } from './frame.js'
+import { lastMail, noteMail } from './mail-numbers.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
-import type { Child, EndedTurn, PendingReply, Status, ThreadState, Turn } from '../state.js'
+import type { EndedTurn, PendingReply, Status, ThreadState, Turn } from '../state.js'
 
 /** The next mail to the parent, or to another thread that waits for a reply. */
 export function dueReport(state: ThreadState): Fact | undefined {
@@ -290,16 +291,4 @@ export function mailTurn({ children }: ThreadState, command: Command): 'now' | '
   if (last === undefined || mutants.hearsTwice) return 'now'
   if (command.number <= last) return 'heard'
   return command.number === last + 1 ? 'now' : 'early'
-}
-
-/** The number of the last mail of this attempt; undefined: there was no such attempt. */
-function lastMail({ id, lastMailNumber = 0, earlierMail = {} }: Child, attempt: string): number | undefined {
-  if (id === attempt) return lastMailNumber
-  return Object.hasOwn(earlierMail, attempt) ? earlierMail[attempt] : undefined
-}
-
-export function noteMail(child: Child, attempt: string, number: number | undefined): void {
-  if (number === undefined) return
-  if (child.id === attempt) child.lastMailNumber = number
-  else if (lastMail(child, attempt) !== undefined) child.earlierMail = { ...child.earlierMail, [attempt]: number }
 }

@@ -49,14 +49,15 @@ export interface CompiledPattern {
   find(text: string): readonly [start: number, end: number]
 }
 
-let loading: Promise<typeof import('re2js')> | undefined
+const loadEngine = () => import('re2js')
+let loading: ReturnType<typeof loadEngine> | undefined
 
 /** `mostSteps`: how much work each character may cost. */
 export async function compile(
   pattern: string,
   { syscall, mostSteps }: { readonly syscall: string; readonly mostSteps: number },
 ): Promise<CompiledPattern> {
-  loading ??= import('re2js')
+  loading ??= loadEngine()
   const { RE2JS } = await loading
   const invalid = (why: string): Error => fileError('EINVAL', { syscall, path: pattern.slice(0, 1000) }, why)
   let expression: InstanceType<typeof RE2JS>
