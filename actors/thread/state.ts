@@ -120,6 +120,8 @@ export interface Child {
   ended?: true
   /** The number of its last mail. */
   lastMailNumber?: number
+  /** The same of its earlier attempts, by their ids: they may still report, and mail may come twice. */
+  earlierMail?: Record<string, number>
   /** What it last said that it is doing. */
   statusText?: string
 }

@@ -108,10 +108,34 @@ export const beyond: Section = {
   ),
   B8: item(
     'A deterministic simulator for users',
-    open('A seeded scheduler with a virtual clock'),
-    open('A lossy bus'),
-    open('A crash at any commit point'),
-    open('A failing seed is printed and reproduces'),
+    proved(
+      'A seeded scheduler with a virtual clock',
+      'B8: the same seed gives the same commits, byte for byte, however often: …',
+      'B8: a host dies at any commit, before or after it is applied; the clock is virtual',
+      'B8: a body that waits for something real is told by name, with its thread',
+    ),
+    proved(
+      'A lossy bus',
+      'B8: every kind of fault happens, and the report counts it',
+      'B8, S13: a child that is heard twice is found within 200 seeds',
+      'B8, A1, A4: every decision is taken once and none is lost, whatever dies',
+    ),
+    proved(
+      'A crash at any commit point',
+      'B8: a host dies at any commit, before or after it is applied; the clock is virtual',
+      'B8: no payment is made twice or lost, whatever dies',
+    ),
+    proved(
+      'A failing seed is printed and reproduces',
+      'B8: a failing seed is printed with what went wrong, and fails in the same way again',
+      'B8: an error that nobody handles fails its seed, and no listener of the test runner hears it',
+    ),
+    proved(
+      'It is shipped to users, and finds bugs',
+      'B8: 11-simulate finds the refund that is paid twice, and its three lines mend it',
+      'B8, T4: a model that is asked before an outcome is durable is found within 200 seeds',
+      'B8, T3: calls that are settled out of call order are found within 200 seeds',
+    ),
   ),
   B9: item(
     'CPU-bound tools that can be killed',

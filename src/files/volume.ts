@@ -20,16 +20,16 @@ interface VolumeNode {
   readonly value: string
 }
 
-const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+const loadMemfs = () => import('memfs')
+let loading: ReturnType<typeof loadMemfs> | undefined
 
-/** Large, and few apps need it: loaded with the first volume, and asked of the loader once. */
-let memfs: Promise<typeof import('memfs')> | undefined
+const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 /** `from`: the files to load, if they are not the ones to save to. */
 export async function loadVolume(files: Files, path = '/', from: Files = files): Promise<FileVolume> {
   const top = normalise(path, 'scandir')
-  memfs ??= import('memfs')
-  const { Volume, createFsFromVolume } = await memfs
+  loading ??= loadMemfs()
+  const { Volume, createFsFromVolume } = await loading
   const fs = createFsFromVolume(new Volume())
   fs.mkdirSync(top, { recursive: true })
   let known = new Map<string, VolumeNode>()

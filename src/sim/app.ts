@@ -12,7 +12,9 @@ import { abortable } from '../models/retry/abort.js'
 import { toModel } from '../models/to-model.js'
 import type { FaultPlan } from './faults.js'
 import { Life } from './life.js'
+import type { Outside } from './outside.js'
 import type { SeededRandom } from './seeded-random.js'
+import type { Witness } from './witness.js'
 import { sleepBy } from './world.js'
 
 /** A body with a side effect that was begun. */
@@ -23,7 +25,6 @@ export interface BodyRun {
   /** Doing it twice is doing it once, or it can be found out whether it was done. */
   readonly repeatable: boolean
   readonly by: string
-  ended: boolean
 }
 
 export interface AppServices {
@@ -32,7 +33,12 @@ export interface AppServices {
   readonly plan: FaultPlan
   readonly models: Readonly<Record<string, Model>>
   readonly latencyMs: readonly [number, number]
+  /** Bodies with a side effect. */
   readonly bodies: BodyRun[]
+  readonly witness: Witness
+  /** Threads in which a model call never ended: once in each, because Skein gives up after the second time. */
+  readonly hung: Set<string>
+  readonly outside: Outside
 }
 
 /** A list of definitions, or a module that exports them. */
@@ -52,22 +58,29 @@ export function simulatedApp(definitions: readonly Definition[], services: AppSe
   return definitions.map((each): Definition => {
     if (each.kind === 'model') {
       const model = services.models[each.name] ?? each.model
-      return { ...each, model: async () => slowModel(await toModel(model), services) }
+      return { ...each, model: async () => slowModel(each.name, await toModel(model), services) }
     }
     return each.kind === 'tool' ? watchedTool(each, effectOf(each, { tools }), services) : each
   })
 }
 
-function slowModel(model: Model, { clock, random, plan, latencyMs }: AppServices): Model {
-  const draws = random.stream(`model/${model.name}`)
+function slowModel(name: string, model: Model, services: AppServices): Model {
+  const { clock, random, plan, latencyMs, witness, outside, hung } = services
+  const draws = random.stream(`model/${name}`)
   return {
     name: model.name,
     async call(request, options) {
+      witness.modelAsked(request.thread, request.messages)
       await abortable(sleepBy(clock, draws.between(...latencyMs)), options.signal)
-      if (plan.draw('models', `${model.name} fails in ${request.thread}`)) {
-        throw new SkeinError('MODEL_UNAVAILABLE', `${model.name} is away in this simulation`, { retry: true })
+      if (plan.draw('models', `${name} fails in ${request.thread}`)) {
+        if (plan.stream('hangs').chance(0.3) && !hung.has(request.thread)) {
+          hung.add(request.thread)
+          // Its time limit ends it.
+          await abortable(new Promise<never>(() => undefined), options.signal)
+        }
+        throw new SkeinError('MODEL_UNAVAILABLE', `${name} is away in this simulation`, { retry: true })
       }
-      return model.call(request, options)
+      return outside.run(`model ${name} in thread ${request.thread}`, () => model.call(request, options))
     },
   }
 }
@@ -75,7 +88,7 @@ function slowModel(model: Model, { clock, random, plan, latencyMs }: AppServices
 function watchedTool(
   tool: ToolDefinition,
   { sideEffect, idempotent }: ReturnType<typeof effectOf>,
-  { plan, bodies }: AppServices,
+  { plan, bodies, witness, outside }: AppServices,
 ): ToolDefinition {
   const { execute } = tool
   // A generator is told by its own form.
@@ -83,21 +96,15 @@ function watchedTool(
   return {
     ...tool,
     async execute(state, args) {
-      const run: BodyRun = {
-        tool: tool.name,
-        thread: state.threadId,
-        key: state.idempotencyKey,
-        repeatable: idempotent === true || tool.probe !== undefined || tool.onUnknown === 'retry',
-        by: Life.current()?.name ?? '?',
-        ended: false,
-      }
-      if (sideEffect) bodies.push(run)
-      else if (plan.draw('workers', `the worker of ${tool.name} in ${state.threadId} dies`)) {
+      const { threadId: thread, idempotencyKey: key } = state
+      if (sideEffect) {
+        const repeatable = idempotent === true || tool.probe !== undefined || tool.onUnknown === 'retry'
+        bodies.push({ tool: tool.name, thread, key, repeatable, by: Life.current()?.name ?? '?' })
+        witness.effectBegun(thread, tool.name, key)
+      } else if (plan.draw('workers', `the worker of ${tool.name} in ${thread} dies`)) {
         throw new SkeinError('WORKER_CRASHED', `the worker of ${tool.name} died in this simulation`)
       }
-      const result = await execute(state, args)
-      run.ended = true
-      return result
+      return outside.run(`tool ${tool.name} in thread ${thread}`, () => execute(state, args))
     },
   }
 }

@@ -7,6 +7,7 @@ import { outstanding } from '../../actors/thread/outstanding.js'
 import { hasEnded } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../backend/port.js'
+import { changeAmounts } from '../core/budget.js'
 import { toFailure } from '../core/failure.js'
 import type { Message } from '../core/records/message.js'
 import type { ThreadRecord } from '../core/records/record.js'
@@ -14,6 +15,7 @@ import { decode } from '../runtime/journal/journal.js'
 import { wake, wakeWhole } from '../runtime/journal/wake.js'
 import { headOf } from '../runtime/resident/head.js'
 import type { BodyRun } from './app.js'
+import { booksOf, only } from './books.js'
 
 /** A thread as it is in the end. */
 export interface FinalThread {
@@ -72,6 +74,7 @@ export async function checkAll(input: CheckInput): Promise<readonly string[]> {
     ...perThread,
     ...waiting,
     ...snapshots.flat(),
+    ...checkBudgets(final),
     ...checkBodies(input.bodies),
     ...checkSecrets(input),
   ]
@@ -86,6 +89,7 @@ function checkThread(thread: FinalThread, final: Final): readonly string[] {
     ...checkTranscript(state.transcript.items),
     ...checkIntents(thread),
     ...checkFamily(thread, final),
+    ...checkHeard(thread, final),
   ]
   return broken.map((text) => `thread ${state.id}: ${text}`)
 }
@@ -148,6 +152,39 @@ function checkFamily({ state, head }: FinalThread, { threads }: Final): readonly
   return broken
 }
 
+/** What children say is heard once, in order, and nothing of it is lost. */
+function checkHeard({ state, records }: FinalThread, { threads }: Final): readonly string[] {
+  const last = new Map<string, number>()
+  const broken: string[] = []
+  for (const record of records) {
+    if ((record.type !== 'child.reported' && record.type !== 'child.told') || record.number === undefined) continue
+    const next = (last.get(record.child) ?? 0) + 1
+    if (record.number !== next) broken.push(`it heard report ${record.number} of ${record.child}; ${next} was next`)
+    last.set(record.child, Math.max(record.number, next))
+  }
+  if (hasEnded(state)) return broken
+  for (const [child, number] of last) {
+    const sent = threads.get(child)?.state.mailsToParent ?? number
+    if (sent > number) broken.push(`it heard ${number} of the ${sent} reports of ${child}`)
+  }
+  return broken
+}
+
+/** BG1: what is spent, left and under way in a tree is what its root was given. */
+function checkBudgets({ threads }: Final): readonly string[] {
+  return [...threads.values()].flatMap(({ head, records }) => {
+    const created = records.find((record) => record.type === 'thread.created')
+    if (head.parent !== undefined || !created?.budget) return []
+    const tree = [...threads.values()].filter((each) => each.head.root === head.thread)
+    const { total, ofRoot, granted } = booksOf(tree, head.thread)
+    const given = changeAmounts(created.budget, granted)
+    const books = [only(given, total), only(given, ofRoot)]
+    return isDeepStrictEqual(plain(books), plain([given, given]))
+      ? []
+      : [`the budget of tree ${head.thread} does not add up: given ${JSON.stringify(given)}, ${JSON.stringify(books)}`]
+  })
+}
+
 async function checkSnapshot(backend: Backend, id: string): Promise<readonly string[]> {
   const [cached, whole] = [await wake(backend, id), await wakeWhole(backend, id)]
   const states = [cached.state, whole.state].map(({ transcript, ...state }) => ({
@@ -167,6 +204,17 @@ function checkBodies(bodies: readonly BodyRun[]): readonly string[] {
     }
     return [`thread ${thread}: the effect of ${tool} was begun twice, and it says that it cannot be repeated`]
   })
+}
+
+/** The inbox has what threads wait for, and nothing else. */
+export function checkInbox(listed: readonly { readonly id: string }[], { threads }: Final): readonly string[] {
+  const expected = [...threads.values()].flatMap(({ state }) =>
+    (headOf(state).pending ?? []).map(({ call }) => `${state.id}/${call}`),
+  )
+  const ids = listed.map(({ id }) => id)
+  return isDeepStrictEqual(ids.toSorted(), expected.toSorted())
+    ? []
+    : [`the inbox has ${ids.join(', ') || 'nothing'}, and threads wait for ${expected.join(', ') || 'nothing'}`]
 }
 
 function checkSecrets({ final, secrets }: CheckInput): readonly string[] {

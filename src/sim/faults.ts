@@ -13,13 +13,17 @@ export interface FaultOptions {
   readonly pause?: number
   /** Hosts that lose their connection to the store, for up to three lease times. */
   readonly cut?: number
-  /** A commit fails, or is applied and its answer is lost; a blob cannot be read. */
+  /** Hosts that close in good order, and join again after a while. */
+  readonly leave?: number
+  /** Hosts whose disk is full, for up to three lease times: no commit and no blob of theirs is written. */
+  readonly disk?: number
+  /** A commit fails, or is applied and its answer is lost; a blob cannot be read or written. */
   readonly stores?: number
   /** A signal is lost, or late. */
   readonly signals?: number
-  /** A command arrives twice. */
+  /** Mail arrives twice: a command of a client, or what one thread sends to another. */
   readonly mail?: number
-  /** A model call fails and may be tried again. */
+  /** A model call fails and may be tried again, or never ends and is timed out. */
   readonly models?: number
   /** The worker that runs a body dies. */
   readonly workers?: number
@@ -37,6 +41,8 @@ export const faultSchema = z.union([
     crash: count.exactOptional(),
     pause: count.exactOptional(),
     cut: count.exactOptional(),
+    leave: count.exactOptional(),
+    disk: count.exactOptional(),
     stores: share.exactOptional(),
     signals: share.exactOptional(),
     mail: share.exactOptional(),
@@ -51,6 +57,8 @@ const everything: FaultOptions = {
   crash: 2,
   pause: 1,
   cut: 1,
+  leave: 1,
+  disk: 1,
   stores: 0.02,
   signals: 0.2,
   mail: 0.1,
@@ -85,7 +93,7 @@ export interface PlanOptions {
   readonly most?: number
 }
 
-type Counted = 'crash' | 'pause' | 'cut'
+type Counted = 'crash' | 'pause' | 'cut' | 'leave' | 'disk'
 
 export class FaultPlan {
   readonly done: Fault[] = []
@@ -101,6 +109,8 @@ export class FaultPlan {
       crash: this.#spread('crash', faults.crash, extent.commits),
       pause: this.#spread('pause', faults.pause, extent.requests),
       cut: this.#spread('cut', faults.cut, extent.requests),
+      leave: this.#spread('leave', faults.leave, extent.requests),
+      disk: this.#spread('disk', faults.disk, extent.commits),
     }
   }
 

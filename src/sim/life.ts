@@ -27,6 +27,7 @@ export class Life {
   /** What arrived while the process is stopped. */
   #stopped: (() => void)[] | undefined
   #cutUntil = -Infinity
+  #fullUntil = -Infinity
 
   constructor(name: string, { clock, skewMs = 0, died = () => undefined }: LifeOptions) {
     this.name = name
@@ -49,6 +50,11 @@ export class Life {
 
   get connected(): boolean {
     return this.#cutUntil <= this.#time.now()
+  }
+
+  /** Its disk takes no more. */
+  get full(): boolean {
+    return this.#fullUntil > this.#time.now()
   }
 
   get cutUntil(): number {
@@ -96,5 +102,9 @@ export class Life {
   /** Its connection to the store is down. */
   cutFor(ms: number): void {
     this.#cutUntil = Math.max(this.#cutUntil, this.#time.now() + ms)
+  }
+
+  fillDiskFor(ms: number): void {
+    this.#fullUntil = Math.max(this.#fullUntil, this.#time.now() + ms)
   }
 }

@@ -3,7 +3,6 @@
  * go wrong. Nothing here sleeps or runs beside anything else, so one seed is one course of events.
  *
  * - Time moves to the next wake-up only when nothing is left to do: no request under way, no callback waiting.
- * - A host that dies starts again after a while, as a supervisor of processes would have it.
  */
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
@@ -15,15 +14,16 @@ import type { Model } from '../models/port.js'
 import { connectSkein } from '../runtime/handles/client.js'
 import type { SkeinClient } from '../runtime/handles/client.js'
 import { wakeWhole } from '../runtime/journal/wake.js'
-import { createSkein } from '../runtime/skein.js'
 import type { SkeinOptions } from '../runtime/options.js'
 import { simulatedApp } from './app.js'
 import type { BodyRun } from './app.js'
-import { allHeads, checkAll, readAll, wantsOf } from './checks.js'
+import { allHeads, checkAll, checkInbox, readAll, wantsOf } from './checks.js'
 import type { Final } from './checks.js'
 import { FaultPlan } from './faults.js'
 import type { Extent, Fault, FaultOptions } from './faults.js'
+import { SimHosts } from './hosts.js'
 import { Life } from './life.js'
+import { Outside, hearUnhandled } from './outside.js'
 import { seededRandom } from './seeded-random.js'
 import { simStore } from './store.js'
 import type { SimStore } from './store.js'
@@ -31,6 +31,7 @@ import { viewOf } from './view.js'
 import type { Network } from './view.js'
 import { watchTree } from './watcher.js'
 import type { TreeWatcher } from './watcher.js'
+import { Witness } from './witness.js'
 import { createWorld } from './world.js'
 import type { ServiceOptions, World } from './world.js'
 
@@ -78,6 +79,14 @@ export interface RunOutcome<Result> {
   readonly log: readonly string[]
 }
 
+/** A run whose scenario has ended. */
+interface Ending<Result> {
+  readonly client: Life
+  readonly final: Final
+  readonly broken: string[]
+  readonly result: Result
+}
+
 const startMs = Date.UTC(2026, 0, 1)
 /** Rounds of the event loop without time moving; more is a loop that never waits. */
 const mostRounds = 100_000
@@ -92,13 +101,14 @@ export class SimulationRun<Names extends string, Result> {
   readonly #bodies: BodyRun[] = []
   readonly #digest = createHash('sha256')
   readonly #log: string[] = []
-  readonly #lives = new Set<Life>()
   readonly #watchers = new Map<string, TreeWatcher>()
+  readonly #outside = new Outside()
+  readonly #witness = new Witness(() => this.#direct)
+  /** The store itself, with no network between. */
+  #direct: Backend | undefined
+  #hosts: SimHosts | undefined
   #client: SkeinClient | undefined
   #activity = 0
-  #starts = 0
-  #opened = 0
-  #ended = false
 
   constructor(options: RunOptions<Names, Result>) {
     const { seed, partitions, leaseMs, faults, extent, mostFaults, services } = options
@@ -129,6 +139,8 @@ export class SimulationRun<Names extends string, Result> {
       random: random.stream('network'),
       leaseMs,
       count: { requests: 0, commits: 0 },
+      doubled: new Set(),
+      leave: (life) => this.#hosts?.leave(life),
       committed: (commit, outcome, life) => this.#committed(commit, outcome, life),
     }
   }
@@ -145,17 +157,26 @@ export class SimulationRun<Names extends string, Result> {
   }
 
   async run(): Promise<RunOutcome<Result>> {
-    const { hosts, scenario, check } = this.#options
-    for (let index = 0; index < hosts; index++) this.#start(index)
-    const client = new Life('client', { clock: this.#clock })
-    const direct = await this.#store.open('client')
     const broken: string[] = []
+    const unheard = hearUnhandled((what) => broken.push(what))
+    try {
+      return await this.#live(broken)
+    } finally {
+      unheard()
+    }
+  }
+
+  async #live(broken: string[]): Promise<RunOutcome<Result>> {
+    const direct = await this.#store.open('client')
+    this.#direct = direct
+    this.#hosts = this.#startHosts()
+    const client = new Life('client', { clock: this.#clock })
+    await this.#opening(this.#hosts)
     let result: Result | undefined
-    await this.#opening()
     const act = client.enter(async () => {
       const random = seededRandom(this.#options.seed, 'client')
       this.#client = await connectSkein({ backend: viewOf(this.#network, client), clock: client.clock, random })
-      result = await scenario({ skein: this.#client, world: this.#world })
+      result = await this.#options.scenario({ skein: this.#client, world: this.#world })
     })
     const ended = await this.#drive(act, broken)
     if (ended) {
@@ -164,15 +185,25 @@ export class SimulationRun<Names extends string, Result> {
       await this.#followUp(direct, broken)
     } else broken.push(...(await this.#stuck(direct)))
     const final = await readAll(direct)
-    if (ended)
-      broken.push(...(await checkAll({ backend: direct, final, bodies: this.#bodies, secrets: this.#options.secrets })))
-    const skein = this.#client
-    if (broken.length === 0 && skein) {
-      const checked = client.enter(async () => check({ skein, world: this.#world, result: result as Result }))
-      await this.#drive(checked, broken)
-    }
-    this.#end(client)
+    if (ended) await this.#check({ client, final, broken, result: result as Result })
+    broken.push(...this.#outside.problems)
+    this.#hosts.end()
+    client.kill()
     return this.#outcome(final, broken, result)
+  }
+
+  async #check({ client, final, broken, result }: Ending<Result>): Promise<void> {
+    const { secrets, check } = this.#options
+    const [backend, skein, world] = [this.#direct, this.#client, this.#world]
+    if (!backend || !skein) return
+    broken.push(...this.#witness.problems, ...(await checkAll({ backend, final, bodies: this.#bodies, secrets })))
+    const looked = client.enter(async () => broken.push(...checkInbox(await skein.inbox.list(), final)))
+    await this.#drive(looked, broken)
+    if (broken.length > 0) return
+    await this.#drive(
+      client.enter(async () => check({ skein, world, result })),
+      broken,
+    )
   }
 
   #outcome(final: Final, broken: readonly string[], result: Result | undefined): RunOutcome<Result> {
@@ -189,37 +220,31 @@ export class SimulationRun<Names extends string, Result> {
     }
   }
 
-  #start(index: number): void {
-    const { seed, define, models, modelMs, skein, leaseMs, faults } = this.#options
-    const name = `host-${index + 1}${this.#starts < this.#options.hosts ? '' : `/${this.#starts}`}`
-    const random = seededRandom(seed, `${name}/${this.#starts}`)
-    const again = (): void => {
-      this.#lives.delete(life)
-      if (!this.#ended) this.#clock.wakeAt(this.#clock.now() + random.between(0, leaseMs * 2), () => this.#start(index))
+  #startHosts(): SimHosts {
+    const { seed, hosts, define, models, modelMs, skein, leaseMs, faults } = this.#options
+    const shared = {
+      clock: this.#clock,
+      plan: this.#plan,
+      bodies: this.#bodies,
+      witness: this.#witness,
+      hung: new Set<string>(),
     }
-    const skewMs = random.between(-(faults.skewMs ?? 0), faults.skewMs ?? 0)
-    const life = new Life(name, { clock: this.#clock, skewMs, died: again })
-    this.#starts++
-    this.#lives.add(life)
-    const services = { clock: this.#clock, random, plan: this.#plan, models, latencyMs: modelMs, bodies: this.#bodies }
-    life.enter(() => {
-      createSkein({
-        warn: () => undefined,
-        ...skein,
-        app: simulatedApp(define(this.#world), services),
-        backend: viewOf(this.#network, life),
-        clock: life.clock,
-        random,
-      }).then(
-        () => this.#opened++,
-        () => life.kill(),
-      )
+    const services = { ...shared, outside: this.#outside, models, latencyMs: modelMs }
+    return new SimHosts({
+      seed,
+      count: hosts,
+      clock: this.#clock,
+      network: this.#network,
+      leaseMs,
+      skewMs: faults.skewMs ?? 0,
+      skein,
+      app: (random) => simulatedApp(define(this.#world), { ...services, random }),
     })
   }
 
   /** Hosts load modules when they are first opened: that takes real time, which is waited for by rounds. */
-  async #opening(): Promise<void> {
-    for (let rounds = 0; this.#opened < this.#options.hosts && rounds < mostRounds; rounds++) {
+  async #opening(hosts: SimHosts): Promise<void> {
+    for (let rounds = 0; !hosts.opened && rounds < mostRounds; rounds++) {
       await this.#drain()
       this.#clock.next()
     }
@@ -247,11 +272,18 @@ export class SimulationRun<Names extends string, Result> {
   /** Everything that can be done now is done. */
   async #drain(): Promise<void> {
     for (let rounds = 0; rounds < mostRounds; rounds++) {
-      const before = this.#activity + this.#network.count.requests
+      const before = this.#happened
       await nextRound()
       await nextRound()
-      if (this.#activity + this.#network.count.requests === before && !readsFiles()) return
+      if (this.#happened !== before || readsFiles()) continue
+      await this.#outside.await(() => this.#happened !== before)
+      if (this.#happened === before) return
     }
+  }
+
+  /** Grows whenever something happens. */
+  get #happened(): number {
+    return this.#activity + this.#network.count.requests
   }
 
   /** Moves time until it settles. False: it never does. */
@@ -279,6 +311,7 @@ export class SimulationRun<Names extends string, Result> {
   /** Nothing goes wrong any more: everything comes to rest. */
   async #settle(direct: Backend, broken: string[]): Promise<void> {
     const rests = await this.#until(async () => {
+      if (this.#network.doubled.size > 0) return false
       const heads = await allHeads(direct)
       return heads.every(({ rest }) => rest) && (await direct.mailbox.waiting()).length === 0
     })
@@ -294,15 +327,10 @@ export class SimulationRun<Names extends string, Result> {
       }),
     )
     const mail = (await direct.mailbox.waiting()).map((thread) => `thread ${thread} has mail that nobody reads`)
-    const running = this.#bodies.filter(({ ended }) => !ended).map(({ tool }) => tool)
-    const outside =
-      running.length > 0
-        ? [
-            `bodies that have not ended: ${[...new Set(running)].join(', ')}; inside a simulation a body waits by ` +
-              `world.sleep and the services of the world`,
-          ]
-        : []
-    return ['it never came to an end', ...wants, ...mail, ...outside]
+    const running = this.#outside.running.map(
+      (what) => `${what} has not ended; inside a simulation one waits by world.sleep and the services of the world`,
+    )
+    return ['it never came to an end', ...wants, ...mail, ...running]
   }
 
   /** Whoever watched has seen every record once, in order. */
@@ -318,11 +346,6 @@ export class SimulationRun<Names extends string, Result> {
       if (problem !== undefined) broken.push(`the watcher of ${root} ${problem}`)
       watcher()?.stop()
     }
-  }
-
-  #end(client: Life): void {
-    this.#ended = true
-    for (const life of [...this.#lives, client]) life.kill()
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Definition } from '../agent/define.js'
+import { defined } from '../core/defined.js'
 import { SkeinError } from '../core/failure.js'
 import type { Model } from '../models/port.js'
 import type { SkeinOptions } from '../runtime/options.js'
@@ -18,9 +19,9 @@ import { SimulationFailure } from './simulation-failure.js'
 import type { ServiceOptions, World } from './world.js'
 
 export interface SeedOptions {
-  /** How many seeds are tried, from `seed` on. Default 100. */
-  readonly seeds?: number
-  /** The first seed. Default 1; `SKEIN_SEED` in the environment is tried alone. */
+  /** How many seeds are tried, from `seed` on, or which. Default 100; `SKEIN_SEED` in the environment: that one. */
+  readonly seeds?: number | readonly number[]
+  /** The first seed. Default 1. */
   readonly seed?: number
 }
 
@@ -95,7 +96,7 @@ const optionsSchema = z.strictObject({
   skein: z.looseObject({}).optional(),
   secrets: z.array(z.string()).readonly().optional(),
   check: z.custom<() => void>((value) => typeof value === 'function', 'must be a function').optional(),
-  seeds: z.number().int().positive().optional(),
+  seeds: z.union([z.number().int().positive(), z.array(z.number().int()).min(1)]).optional(),
   seed: z.number().int().optional(),
   hosts: z.number().int().positive().optional(),
   faults: faultSchema.optional(),
@@ -105,35 +106,57 @@ const optionsSchema = z.strictObject({
 export async function runSimulation<Result, Names extends string = never>(
   options: SimulateOptions<Names, Result>,
 ): Promise<SimReport> {
-  checkOptions(options)
+  const simulation = await prepareSimulation(options)
+  for (const seed of seedsOf(options)) {
+    const failure = await simulation.trySeed(seed)
+    if (failure) throw failure
+  }
+  return simulation.report()
+}
+
+function seedsOf({
+  seed: first = 1,
+  seeds = 100,
+}: Pick<SimulateOptions<never, unknown>, 'seed' | 'seeds'>): readonly number[] {
   const environment = process.env['SKEIN_SEED']
-  const first = environment === undefined ? (options.seed ?? 1) : toSeed(environment)
-  const seeds = environment === undefined ? (options.seeds ?? 100) : 1
+  if (environment !== undefined) return [toSeed(environment)]
+  return typeof seeds === 'number' ? Array.from({ length: seeds }, (_, index) => first + index) : seeds
+}
+
+/** An app that has been lived through without faults, and can be tried with any seed. */
+export interface Simulation<Result> {
+  run(seed: number, mostFaults?: number): Promise<RunOutcome<Result>>
+  /** Why the seed fails, if it does; else it counts in the report. */
+  trySeed(seed: number): Promise<SimulationFailure | undefined>
+  report(): SimReport
+}
+
+export async function prepareSimulation<Result, Names extends string = never>(
+  options: SimulateOptions<Names, Result>,
+): Promise<Simulation<Result>> {
+  checkOptions(options)
   const base = await runOptions(options)
   const runQuietly = (): Promise<RunOutcome<Result>> =>
     new SimulationRun({ ...base, seed: 0, calm: true, faults: {}, extent: none, check: () => undefined }).run()
   // Modules that are loaded when they are first used take real time: the first run has them loaded.
   await runQuietly()
   const quietRun = await runQuietly()
-  if (quietRun.broken.length > 0) throw new SimulationFailure(first, quietRun, 0)
+  if (quietRun.broken.length > 0) throw new SimulationFailure(undefined, quietRun, 0)
   const quiet = quietRun.result as Result
   const report = new ReportBuilder()
   const check: RunOptions<Names, Result>['check'] = (context) => options.check?.({ ...context, quiet })
-  for (let seed = first; seed < first + seeds; seed++) {
-    const run = (mostFaults?: number): Promise<RunOutcome<Result>> =>
-      new SimulationRun({
-        ...base,
-        seed,
-        extent: quietRun.extent,
-        check,
-        ...(mostFaults !== undefined && { mostFaults }),
-      }).run()
-    const outcome = await run()
-    if (outcome.broken.length > 0)
-      throw new SimulationFailure(seed, await smallest(outcome, run), outcome.faults.length)
-    report.add(outcome)
+  const run = (seed: number, mostFaults?: number): Promise<RunOutcome<Result>> =>
+    new SimulationRun({ ...base, seed, extent: quietRun.extent, check, ...defined({ mostFaults }) }).run()
+  return {
+    run,
+    async trySeed(seed) {
+      const outcome = await run(seed)
+      if (outcome.broken.length === 0) return void report.add(outcome)
+      const least = await smallest(outcome, (mostFaults) => run(seed, mostFaults))
+      return new SimulationFailure(seed, least, outcome.faults.length)
+    },
+    report: () => report.report(),
   }
-  return report.report()
 }
 
 const none: Extent = { commits: 0, requests: 0 }

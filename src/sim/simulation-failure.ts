@@ -7,14 +7,15 @@ const lastCommits = 20
 
 /** A seed for which something did not hold. */
 export class SimulationFailure extends Error {
-  readonly seed: number
+  /** Undefined: it fails without any fault. */
+  readonly seed: number | undefined
   readonly broken: readonly string[]
   readonly faults: readonly Fault[]
 
-  constructor(seed: number, { broken, faults, virtualMs, log }: RunOutcome<unknown>, tries: number) {
+  constructor(seed: number | undefined, { broken, faults, virtualMs, log }: RunOutcome<unknown>, tries: number) {
     super(
       [
-        `seed ${seed} fails after ${virtualMs} ms of virtual time:`,
+        `${seed === undefined ? 'the app' : `seed ${seed}`} fails after ${virtualMs} ms of virtual time:`,
         ...broken.map((text) => `  - ${text}`),
         faults.length === 0
           ? 'Nothing went wrong before.'
@@ -22,7 +23,7 @@ export class SimulationFailure extends Error {
         ...faults.map(({ at, kind, what }) => `  ${at} ms ${kind}: ${what}`),
         'The last commits:',
         ...log.slice(-lastCommits).map((line) => `  ${line}`),
-        `Repeat it with SKEIN_SEED=${seed}.`,
+        seed === undefined ? 'No seed is needed to repeat it.' : `Repeat it with SKEIN_SEED=${seed}.`,
       ].join('\n'),
     )
     this.name = 'SimulationFailure'

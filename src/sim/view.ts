@@ -5,7 +5,7 @@
  * - Signals of one process on one topic keep their order (J7), late or not. One that is lost is followed by `missed`.
  * - A commit that dies with its host is applied or not, by chance; nobody is told.
  */
-import type { Backend, Commit, CommitResult, Store } from '../backend/port.js'
+import type { Backend, Commit, CommitResult, Send, Store } from '../backend/port.js'
 import type { Clock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
 import type { Json } from '../core/json.js'
@@ -23,6 +23,10 @@ export interface Network {
   readonly leaseMs: number
   /** Numbers the requests and commits of the run. */
   readonly count: { requests: number; commits: number }
+  /** Mail that is to arrive a second time. */
+  readonly doubled: Set<Send>
+  /** A host is asked to close. */
+  leave(life: Life): void
   /** A commit was applied. */
   committed(commit: Commit, result: CommitResult, life: Life): void
 }
@@ -48,6 +52,7 @@ class View {
   readonly #backend: Backend
   /** When the last signal of this process arrives. */
   #signalsUntil = 0
+  #closed = false
 
   constructor(network: Network, life: Life, backend: Backend) {
     this.#network = network
@@ -76,13 +81,19 @@ class View {
 
   /** A host may be stopped or cut off at any request. */
   #meetFault(): void {
-    const { plan, count, leaseMs } = this.#network
+    const { plan, count, leave } = this.#network
     const life = this.#life
     count.requests++
     if (this.#backend.role === 'client' || !life.alive) return
-    const length = (kind: string): number => plan.stream(kind).between(Math.ceil(leaseMs / 5), leaseMs * 3)
-    if (plan.at('pause', count.requests, `${life.name} is stopped`)) life.stopFor(length('pause'))
-    if (plan.at('cut', count.requests, `${life.name} is cut off`)) life.cutFor(length('cut'))
+    if (plan.at('pause', count.requests, `${life.name} is stopped`)) life.stopFor(this.#length('pause'))
+    if (plan.at('cut', count.requests, `${life.name} is cut off`)) life.cutFor(this.#length('cut'))
+    if (plan.at('leave', count.requests, `${life.name} closes`)) leave(life)
+  }
+
+  /** How long a fault lasts. */
+  #length(kind: string): number {
+    const { plan, leaseMs } = this.#network
+    return plan.stream(kind).between(Math.ceil(leaseMs / 5), leaseMs * 3)
   }
 
   async #commit(commit: Commit): Promise<CommitResult> {
@@ -92,9 +103,12 @@ class View {
     const apply = async (): Promise<CommitResult> => {
       const result = await this.#backend.commit(commit)
       committed(commit, result, life)
+      if (result.ok) for (const send of commit.sends) this.#double(send)
       return result
     }
     count.commits++
+    if (plan.at('disk', count.commits, `the disk of ${life.name} is full`)) life.fillDiskFor(this.#length('disk'))
+    if (life.full && !plan.isOver) throw diskFull()
     if (plan.at('crash', count.commits, `death of ${what}`)) {
       if (plan.stream('crash').chance(0.5)) await apply()
       life.kill()
@@ -139,7 +153,7 @@ class View {
       },
       signals: this.#signals(),
       blobs: {
-        put: (bytes) => this.#ask(() => blobs.put(bytes)),
+        put: (bytes) => this.#ask(() => this.#write(bytes)),
         has: (hash) => this.#ask(() => blobs.has(hash)),
         get: (hash) => this.#read(hash),
       },
@@ -153,17 +167,36 @@ class View {
         survey: () => this.#ask(() => leases.survey()),
         watch: (heard) => leases.watch(heard),
       },
-      close: () => this.#backend.close(),
+      close: () => {
+        this.#closed = true
+        return this.#backend.close()
+      },
     }
   }
 
   /** A sender that is not sure may send again. */
-  async #put(send: Parameters<Backend['mailbox']['put']>[0]): Promise<void> {
-    const { plan, clock } = this.#network
+  async #put(send: Send): Promise<void> {
     await this.#ask(() => this.#backend.mailbox.put(send))
+    this.#double(send)
+  }
+
+  #double(send: Send): void {
+    const { plan, clock, doubled } = this.#network
     if (!plan.draw('mail', `${send.id} to ${send.to} arrives twice`)) return
-    const again = (): void => void this.#backend.mailbox.put(send).catch(() => undefined)
+    const again = (): void => {
+      doubled.delete(send)
+      this.#backend.mailbox.put(send).catch(() => undefined) // its sender has closed the store
+    }
+    doubled.add(send)
     clock.wakeAt(clock.now() + plan.stream('mail').between(0, 500), again)
+  }
+
+  async #write(bytes: Parameters<Backend['blobs']['put']>[0]): ReturnType<Backend['blobs']['put']> {
+    const { plan } = this.#network
+    const life = this.#life
+    if (life.full && !plan.isOver) throw diskFull()
+    if (this.#backend.role === 'host' && plan.draw('stores', `${life.name} writes a blob`)) throw unreachable()
+    return this.#backend.blobs.put(bytes)
   }
 
   async *#read(hash: string): AsyncGenerator<Uint8Array> {
@@ -183,7 +216,9 @@ class View {
       heard: (topic) => signals.heard(topic),
       publish: (topic, value, unheard) => {
         const at = Math.max(clock.now() + late(), this.#signalsUntil)
-        const publish = (): void => signals.publish(topic, value, unheard && (() => life.run(unheard)))
+        const publish = (): void => {
+          if (!this.#closed) signals.publish(topic, value, unheard && (() => life.run(unheard)))
+        }
         if (at <= clock.now()) return publish()
         this.#signalsUntil = at
         clock.wakeAt(at, publish)
@@ -208,4 +243,8 @@ class View {
 
 function unreachable(): SkeinError {
   return new SkeinError('STORE_FAILED', 'the store cannot be reached in this simulation', { retry: true })
+}
+
+function diskFull(): SkeinError {
+  return new SkeinError('STORE_FAILED', 'the disk is full in this simulation', { retry: true })
 }

@@ -17,7 +17,7 @@ import { scriptedModel } from '../../src/models/scripted.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein } from '../../src/runtime/skein.js'
 import { wakeWhole } from '../../src/runtime/journal/wake.js'
-import { booksOf, only } from '../helpers/accounts.js'
+import { only, readBooks } from '../../src/sim/books.js'
 import { looseTool } from '../helpers/app.js'
 import { turn } from '../helpers/deferred.js'
 import { tapped } from '../helpers/tap.js'
@@ -93,7 +93,7 @@ async function live(source: Store, { plan, budget, grants }: Case, commits = Inf
   const wrong: unknown[] = []
   const check = async (): Promise<void> => {
     const after = taken
-    const { total, ofRoot, threads, granted } = await booksOf(backend, 'root')
+    const { total, ofRoot, threads, granted } = await readBooks(backend, 'root')
     const all = changeAmounts(given, granted)
     if (threads > 0 && !isDeepStrictEqual([only(given, total), only(given, ofRoot)], [all, all]))
       wrong.push({ after, total, ofRoot })
@@ -185,7 +185,7 @@ describe('the books of a tree', () => {
       await live(source, family, commits)
       await live(source, family)
       const backend = await source.open('client')
-      const { spent, threads } = await booksOf(backend, 'root')
+      const { spent, threads } = await readBooks(backend, 'root')
       const { state } = await wakeWhole(backend, 'root')
       // At the end nothing is reserved, and the root knows of all that was spent.
       expect(state.budget?.reserved, `after ${commits} commits`).toEqual({

@@ -50,6 +50,7 @@ test('every example has a test here and is a short read', () => {
     '08-secrets-and-variables',
     '09-two-hosts',
     '10-front-desk',
+    '11-simulate',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -326,6 +327,19 @@ test.skipIf(!existsSync('/usr/bin/script'))(
     const shown = stripVTControlCharacters(stdout).replaceAll('\r', '')
     expect(shown.match(/^(Writer|Critic):$/gm)).toEqual(['Critic:', 'Writer:'])
     expect(shown).toContain(poem)
+  },
+)
+
+test(
+  'B8: 11-simulate finds the refund that is paid twice, and its three lines mend it',
+  { timeout: 120_000 },
+  async () => {
+    const text = await printed(main('11-simulate'))
+    expect(text).toMatch(/^✗ careless: seed \d+ fails after \d+ ms of virtual time:\n/)
+    expect(text).toContain(
+      '    thread desk: the effect of refund was begun twice, and it says that it cannot be repeated\n',
+    )
+    expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
   },
 )
 

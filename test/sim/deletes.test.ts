@@ -1,8 +1,8 @@
 /** Trees that are deleted while they run, and made again under the same id. */
 import { expect, it } from 'vitest'
 import { simulate } from '../../src/sim/open.js'
-import { seedsToTry } from './apps/seeds.js'
-import { lastSaid, resultsOf, team } from './apps/team.js'
+import { seedsOf } from './seeds.js'
+import { lastSaid, resultsOf, team } from './team.js'
 
 const app = () =>
   team({
@@ -19,7 +19,7 @@ const app = () =>
 it('B8: a tree that is deleted while it runs is gone, and another with its id lives', async () => {
   await simulate({
     app,
-    seeds: seedsToTry,
+    seeds: seedsOf('deletes'),
     scenario: async ({ skein, world }) => {
       for (const ms of [50, 300, 600]) {
         const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })

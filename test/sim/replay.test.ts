@@ -5,8 +5,8 @@ import { defineTool } from '../../src/agent/define.js'
 import type { ThreadExport } from '../../src/runtime/handles/thread-export.js'
 import { simulate } from '../../src/sim/open.js'
 import { replay } from '../../src/testing.js'
-import { seedsToTry } from './apps/seeds.js'
-import { lastSaid, resultsOf, team } from './apps/team.js'
+import { seedsOf } from './seeds.js'
+import { lastSaid, resultsOf, team } from './team.js'
 
 const order = z.object({ what: z.string() })
 
@@ -62,7 +62,7 @@ it('B10: any recorded thread is the same on its own definitions, whatever went w
   const recorded: ThreadExport[] = []
   await simulate({
     app,
-    seeds: Math.ceil(seedsToTry / 4),
+    seeds: seedsOf('replay', 15),
     skein: { limits: { maxHostDeaths: 10 } },
     scenario: async ({ skein }) => {
       const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })

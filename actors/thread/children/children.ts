@@ -30,6 +30,7 @@ import { keyOfCall, startChild, startOf, termsFor } from './start.js'
 import type { SupervisedCall } from './start.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { Child, ThreadState } from '../state.js'
+import { noteMail } from './mail-numbers.js'
 import { giveUp, isAttempt, mayTryAgain, restart, supervise } from './supervision.js'
 import { takeResults } from '../turn/results.js'
 
@@ -131,6 +132,7 @@ function takeReport(
   const { child: id, reference, call, over, number, spent, unasked, began } = report
   const child = state.children.get(reference)
   if (!child || !isAttempt(child, id)) return 'unknown'
+  noteMail(child, id, number)
   addUsageBelow(state, spent)
   // An earlier attempt reports late what was spent below it.
   if (child.id !== id) return 'noted'
@@ -138,7 +140,6 @@ function takeReport(
     child.ended = true
     state.living--
   }
-  if (number !== undefined) child.lastMailNumber = number
   if (unasked) return 'noted'
   if (began) return deliver(state, child, report)
   // A child that was not at work reports by itself: no place becomes free.

@@ -19,6 +19,7 @@ import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import { isObject } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
+import { mutants } from '../../../src/core/mutants.js'
 import { failureText } from '../../../src/core/records/message.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
 import type {
@@ -33,6 +34,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import { withAttachments } from './attachments.js'
 import { frameChildText } from './frame.js'
+import { lastMail, noteMail } from './mail-numbers.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
@@ -250,8 +252,9 @@ export function applyParentTold(state: ThreadState, { words }: ParentTold): bool
 
 export function applyChildTold(state: ThreadState, { reference, child: id, words, number }: ChildTold): boolean {
   const child = state.children.get(reference)
-  if (child?.id !== id) return false
-  child.lastMailNumber = number
+  if (!child) return false
+  noteMail(child, id, number)
+  if (child.id !== id) return false
   for (const [index, word] of words.entries()) {
     if ('status' in word) child.statusText = word.status
     else queueWord(state, word, { id: `told_${state.seq}_${index}`, reference, side: child.side })
@@ -284,8 +287,8 @@ function queueWord(
 export function mailTurn({ children }: ThreadState, command: Command): 'now' | 'heard' | 'early' {
   if ((command.kind !== 'report' && command.kind !== 'tell') || command.number === undefined) return 'now'
   const child = children.get(command.reference)
-  if (child?.id !== command.child) return 'now'
-  const last = child.lastMailNumber ?? 0
+  const last = child && lastMail(child, command.child)
+  if (last === undefined || mutants.hearsTwice) return 'now'
   if (command.number <= last) return 'heard'
   return command.number === last + 1 ? 'now' : 'early'
 }

@@ -158,6 +158,7 @@ function childOf(state: ThreadState, { reference, thread, agent, lasting, name, 
   if (child) {
     if (child.id === thread) return child
     child.first ??= child.id
+    child.earlierMail = { ...child.earlierMail, [child.id]: child.lastMailNumber ?? 0 }
     child.id = thread
     if (child.ended) state.living++
     delete child.ended

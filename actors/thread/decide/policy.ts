@@ -9,6 +9,7 @@
 import { defined } from '../../../src/core/defined.js'
 import { applyChanges, stale, overQuota, treeUsage } from '../../../src/core/tree.js'
 import { failure } from '../../../src/core/failure.js'
+import { mutants } from '../../../src/core/mutants.js'
 import type { CallSettled, Landed, RecordedCall } from '../../../src/core/records/record.js'
 import { writeChildList } from '../children/list.js'
 import { awaitsVerdict, firstUndrained } from '../calls/slots.js'
@@ -69,6 +70,7 @@ function broken(tool: string, failed: number): Verdict {
 function landedVerdict(state: ThreadState, slot: Slot): Verdict | undefined {
   if (!slot.landed) return undefined
   const full = overfull(state, slot)
+  if (mutants.settlesUnordered) return { verdict: 'kept' }
   if (slot.call.ahead && !slot.again && (full || outdated(state, slot.landed))) return { verdict: 'stale' }
   return full ?? { verdict: 'kept' }
 }

@@ -128,7 +128,7 @@ async function askApproval(context: AskContext, item: WaitingItem): Promise<Deci
     if (typed === '') return 'later'
     const word = Object.hasOwn(words, typed) ? words[typed] : undefined
     if (word === 'yes') return send(context, client.inbox.approve(item.id))
-    if (word === 'no') return reject(context, item)
+    if (word === 'no') return rejectCall(context, item)
     if (word !== 'edit') continue
     const args = await editArgs(context, item.args)
     if (args !== undefined && (await send(context, client.inbox.approve(item.id, { args }))) === 'decided')
@@ -136,7 +136,7 @@ async function askApproval(context: AskContext, item: WaitingItem): Promise<Deci
   }
 }
 
-async function reject(context: AskContext, { id }: WaitingItem): Promise<Decision> {
+async function rejectCall(context: AskContext, { id }: WaitingItem): Promise<Decision> {
   const { client, lines, out } = context
   out.print('Why not? The model reads it (Enter: no word)\n')
   const comment = (await lines.next())?.trim() ?? ''

@@ -49,16 +49,16 @@ export interface CompiledPattern {
   find(text: string): readonly [start: number, end: number]
 }
 
-/** Loaded with the first pattern, and asked of the loader once. */
-let re2: Promise<typeof import('re2js')> | undefined
+const loadEngine = () => import('re2js')
+let loading: ReturnType<typeof loadEngine> | undefined
 
 /** `mostSteps`: how much work each character may cost. */
 export async function compile(
   pattern: string,
   { syscall, mostSteps }: { readonly syscall: string; readonly mostSteps: number },
 ): Promise<CompiledPattern> {
-  re2 ??= import('re2js')
-  const { RE2JS } = await re2
+  loading ??= loadEngine()
+  const { RE2JS } = await loading
   const invalid = (why: string): Error => fileError('EINVAL', { syscall, path: pattern.slice(0, 1000) }, why)
   let expression: InstanceType<typeof RE2JS>
   try {

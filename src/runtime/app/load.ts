@@ -42,11 +42,12 @@ export interface LoadedApp {
   disconnect(): Promise<void>
 }
 
-/** Asked of the loader once: a skein that is opened again waits for nothing but the app. */
-let own: Promise<typeof import('../../tools/own/all.js')> | undefined
+// Loaded once: an import takes real time even of a module that is there, which simulated time would not wait for.
+const loadOwnTools = () => import('../../tools/own/all.js')
+let own: ReturnType<typeof loadOwnTools> | undefined
 
 export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
-  own ??= import('../../tools/own/all.js')
+  own ??= loadOwnTools()
   const { ownTools } = await own
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined

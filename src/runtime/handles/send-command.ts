@@ -86,7 +86,7 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
     const take = (value: Json): void => {
       if (answerSchema.safeParse(value).success) resolve(value as unknown as Answer)
     }
-    stops.push(backend.signals.subscribe(answerTopic(id), take, missed))
+    stops.push(backend.signals.subscribe(answerTopic(thread, id), take, missed))
     giveUp = (why, hosted) => reject(unanswered(thread, why, hosted ?? false))
     const cancel = clock.wakeAt(clock.now() + answerWithinMs, () =>
       giveUp(`no host answered within ${answerWithinMs / 1000} s`, true),

@@ -5,6 +5,7 @@
 import { mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
+import { mutants } from '../../core/mutants.js'
 import { ModelCall } from '../effects/model-call.js'
 import type { TreeRemoval } from '../effects/remove-tree.js'
 import { awaitDeadline, awaitSchedule } from '../effects/timers.js'
@@ -84,7 +85,7 @@ export class EffectStarter implements EffectRunner {
   /** TH2: a model reads no outcome that could still be lost. */
   #modelReady(): boolean {
     const { state, outbox, ledger } = this.#thread
-    if (outbox.allDurable) return true
+    if (outbox.allDurable || mutants.asksEarly) return true
     const firstStep = (state.turn?.steps ?? 0) === 0
     return firstStep && ledger.outcomesDurable(outbox.durable)
   }

@@ -208,7 +208,7 @@ export class Outbox {
       ? undefined
       : (): void =>
           settings.warn(`thread ${this.#state.id} refused a command that was kept for it`, fromFailure(answer.failure))
-    backend.signals.publish(answerTopic(command), asSignal(answer), unheard)
+    backend.signals.publish(answerTopic(this.#state.id, command), asSignal(answer), unheard)
   }
 
   /** A cache (J6): that it could not be written is no failure of the thread. */

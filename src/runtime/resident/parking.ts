@@ -25,7 +25,7 @@ export function tellParked({ signals }: Backend, { thread, mail, why }: ParkedMa
       cause: why,
     },
   }
-  signals.publish(answerTopic(mail.id), asSignal(answer))
+  signals.publish(answerTopic(thread, mail.id), asSignal(answer))
 }
 
 /** For those who wait for what the thread would have done. */

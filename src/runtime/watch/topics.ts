@@ -12,7 +12,8 @@ import type { Json } from '../../core/json.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 
 export const treeTopic = (root: string): string => `tree/${root}`
-export const answerTopic = (command: string): string => `answer/${command}`
+/** Ids of commands are unique in their thread only: callers choose them. */
+export const answerTopic = (thread: string, command: string): string => `answer/${thread}/${command}`
 /** A new watcher asks here for the text that is being streamed. */
 export const catchUpTopic = 'catch-up'
 /** A provider has limited a model. */

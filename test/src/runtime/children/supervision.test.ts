@@ -1,10 +1,14 @@
 /** Supervision: children that fail are called again, and those that failed for good are kept. */
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { memory } from '../../../../src/backend/memory/memory.js'
+import type { Send } from '../../../../src/backend/port.js'
 import type { Message } from '../../../../src/core/records/message.js'
 import type { Script } from '../../../../src/models/scripted.js'
+import { createSkein } from '../../../../src/runtime/skein.js'
 import { calls, looseTool } from '../../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
 import { family, last } from '../../../helpers/family.js'
+import { tapped } from '../../../helpers/tap.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const results = (messages: readonly Message[]): string[] =>
@@ -242,4 +246,31 @@ onEveryStore('a supervised child', (world) => {
     })
     await expect(world.open(app)).rejects.toThrow(/supervises the agent "writer", which stays and remembers/)
   })
+})
+
+it('B5, S13: what an earlier attempt reports counts once, also if its mail comes again after the restart', async () => {
+  const store = memory()
+  const reports: Send[] = []
+  const backend = tapped(store, {
+    commit: (commit, go) => {
+      reports.push(...commit.sends.filter(({ id }) => id.includes('/report/')))
+      return go()
+    },
+  })
+  const app = family({
+    ofLead: { supervision: twice },
+    lead: ({ step, messages }) => (step === 0 ? ask('bad') : results(messages).join(' & ')),
+    writer: flaky(1),
+  })
+  const skein = await createSkein({ app, backend, warn: () => undefined })
+  onTestFinished(() => skein.close())
+  const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+  expect(await lead.send('go').text()).toBe('wrote bad')
+  const usage = await lead.usage()
+  const mailbox = (await store.open('client')).mailbox
+  for (const report of reports) await mailbox.put(report)
+  await until('all mail is read', async () => (await mailbox.waiting()).length === 0)
+  const heard = (await collect(lead.events({ until: 'now' }))).filter(({ type }) => type === 'child.reported')
+  expect([reports.length, heard.length]).toEqual([2, 2])
+  expect(await lead.usage()).toEqual(usage)
 })

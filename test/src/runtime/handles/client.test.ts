@@ -1,9 +1,12 @@
 /** Handles without a host of their own: commands travel by mail, and one that nobody answers is told. */
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { tinyApp } from '../../../helpers/app.js'
-import { collect, quiet, until } from '../../../helpers/deferred.js'
+import { collect, deferred, quiet, turns, until } from '../../../helpers/deferred.js'
+import { tapped } from '../../../helpers/tap.js'
 import { onEveryStore } from '../../../helpers/world.js'
+import { memory } from '../../../../src/backend/memory/memory.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
+import { createSkein } from '../../../../src/runtime/skein.js'
 
 onEveryStore('a client', (world) => {
   const connect = () => connectSkein({ backend: world.store.source, clock: world.clock })
@@ -106,4 +109,25 @@ onEveryStore('a client', (world) => {
     expect(await backend.heads.get('nobody')).toBeUndefined()
     await backend.close()
   })
+})
+
+it('R1, T4: a message is accepted by its own thread, not by another that was sent the same id', async () => {
+  const release = deferred()
+  const backend = tapped(memory(), {
+    commit: async (commit, go) => {
+      if (commit.thread === 'slow' && commit.expected > 0) await release.promise
+      return go()
+    },
+  })
+  const skein = await createSkein({ app: tinyApp({ script: () => 'done' }).app, backend })
+  onTestFinished(() => skein.close())
+  const [fast, slow] = await Promise.all(['fast', 'slow'].map((id) => skein.threads.create({ agent: 'helper', id })))
+  const accepted: string[] = []
+  const runs = [fast, slow].flatMap((thread) => (thread ? [thread.send('go', { id: 'same' })] : []))
+  runs.forEach((run, index) => void run.accepted().then(() => accepted.push(index === 0 ? 'fast' : 'slow')))
+  expect(await runs[0]?.text()).toBe('done')
+  await turns(20)
+  expect(accepted).toEqual(['fast'])
+  release.resolve()
+  expect(await runs[1]?.text()).toBe('done')
 })

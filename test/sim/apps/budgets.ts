@@ -1,11 +1,10 @@
 /** A tree that shares one budget, with schedules and variables. */
-import { expect, it } from 'vitest'
+import assert from 'node:assert/strict'
 import { z } from 'zod'
-import { defineTool } from '../../src/agent/define.js'
-import { simulate } from '../../src/sim/open.js'
-import type { World } from '../../src/sim/world.js'
-import { seedsToTry } from './apps/seeds.js'
-import { lastSaid, resultsOf, team } from './apps/team.js'
+import { defineTool } from '../../../src/agent/define.js'
+import type { World } from '../../../src/sim/world.js'
+import { simulatedApp } from '../simulated-app.js'
+import { lastSaid, resultsOf, team } from '../team.js'
 
 const secret = 'sk-a-secret-that-nobody-may-see'
 
@@ -51,29 +50,26 @@ const app = (world: World<'meter'>) =>
     ],
   )
 
-it('B8, L2, F3: budgets add up, secrets stay sealed and nothing is measured twice, whatever dies', async () => {
-  await simulate({
-    app,
-    services: { meter: { loses: 0.1, refuses: 0.05 } },
-    seeds: seedsToTry,
-    // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
-    skein: { limits: { maxHostDeaths: 10 } },
-    secrets: [secret],
-    scenario: async ({ skein }) => {
-      const lead = await skein.threads.create({
-        agent: 'lead',
-        id: 'lead',
-        budget: { tokens: 1_000 },
-        env: { TOKEN: secret },
-      })
-      const text = await lead.send('go', { id: 'm' }).text()
-      await lead.settled({ tree: true })
-      return { text, usage: await lead.usage() }
-    },
-    check: ({ result, quiet, world }) => {
-      expect(result).toEqual(quiet)
-      expect(result.usage.budget).toEqual({ left: { tokens: 670 }, reserved: { tokens: 0 } })
-      expect(world.ledger('meter').entries).toHaveLength(6)
-    },
-  })
+export const budgets = simulatedApp('budgets', {
+  app,
+  services: { meter: { loses: 0.1, refuses: 0.05 } },
+  // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
+  skein: { limits: { maxHostDeaths: 10 } },
+  secrets: [secret],
+  scenario: async ({ skein }) => {
+    const lead = await skein.threads.create({
+      agent: 'lead',
+      id: 'lead',
+      budget: { tokens: 1_000 },
+      env: { TOKEN: secret },
+    })
+    const text = await lead.send('go', { id: 'm' }).text()
+    await lead.settled({ tree: true })
+    return { text, usage: await lead.usage() }
+  },
+  check: ({ result, quiet, world }) => {
+    assert.deepEqual(result, quiet)
+    assert.deepEqual(result.usage.budget, { left: { tokens: 670 }, reserved: { tokens: 0 } })
+    assert.equal(world.ledger('meter').entries.length, 6)
+  },
 })

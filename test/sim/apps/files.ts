@@ -1,11 +1,10 @@
 /** Calls that read and write the same files at once, and children with forks of them that are merged. */
-import { expect, it } from 'vitest'
+import assert from 'node:assert/strict'
 import { z } from 'zod'
-import { defineTool } from '../../src/agent/define.js'
-import { simulate } from '../../src/sim/open.js'
-import type { World } from '../../src/sim/world.js'
-import { seedsToTry } from './apps/seeds.js'
-import { lastSaid, resultsOf, team } from './apps/team.js'
+import { defineTool } from '../../../src/agent/define.js'
+import type { World } from '../../../src/sim/world.js'
+import { simulatedApp } from '../simulated-app.js'
+import { lastSaid, resultsOf, team } from '../team.js'
 
 const line = z.object({ path: z.string(), text: z.string() })
 
@@ -47,22 +46,18 @@ const app = (world: World) =>
     ],
   )
 
-it('B8, T3, B3: parallel calls and merged forks leave the files that one after another would, whatever dies', async () => {
-  const report = await simulate({
-    app,
-    seeds: seedsToTry,
-    // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
-    skein: { limits: { maxHostDeaths: 10 } },
-    scenario: async ({ skein }) => {
-      const lead = await skein.threads.create({ agent: 'lead', id: 'lead', files: { '/list': 'top\n' } })
-      const text = await lead.send('go', { id: 'm' }).text()
-      const paths = await lead.files.find('/**')
-      return { text, paths, list: await lead.files.readFile('/list', 'utf8') }
-    },
-    check: ({ result, quiet }) => {
-      expect(result).toEqual(quiet)
-      expect(result.list).toBe('top\na\nb\nc\nend\n')
-    },
-  })
-  expect(report.staleRuns).toBeGreaterThan(0)
+export const files = simulatedApp('files', {
+  app,
+  // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
+  skein: { limits: { maxHostDeaths: 10 } },
+  scenario: async ({ skein }) => {
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead', files: { '/list': 'top\n' } })
+    const text = await lead.send('go', { id: 'm' }).text()
+    const paths = await lead.files.find('/**')
+    return { text, paths, list: await lead.files.readFile('/list', 'utf8') }
+  },
+  check: ({ result, quiet }) => {
+    assert.deepEqual(result, quiet)
+    assert.equal(result.list, 'top\na\nb\nc\nend\n')
+  },
 })

@@ -1,10 +1,9 @@
 /**
  * A tree three levels deep: children that fail and are tried again, children that stay, and children that run beside.
  */
-import { expect, it } from 'vitest'
-import { simulate } from '../../src/sim/open.js'
-import { seedsToTry } from './apps/seeds.js'
-import { lastSaid, resultsOf, team } from './apps/team.js'
+import assert from 'node:assert/strict'
+import { simulatedApp } from '../simulated-app.js'
+import { lastSaid, resultsOf, team } from '../team.js'
 
 /** The first attempt at a bad topic fails: an attempt is a thread of its own. */
 const writes = (topic: string, thread: string): string => {
@@ -43,19 +42,15 @@ const app = () =>
     clerk: { script: ({ messages }) => `noted: ${lastSaid(messages)}` },
   })
 
-it('B8, S13, B5: a tree of children that fail, stay and report ends the same, whatever dies', async () => {
-  const report = await simulate({
-    app,
-    seeds: seedsToTry,
-    // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
-    skein: { limits: { maxHostDeaths: 10 } },
-    scenario: async ({ skein }) => {
-      const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
-      const first = await lead.send('go', { id: 'one' }).text()
-      const second = await lead.send('again', { id: 'two' }).text()
-      return [first, second].map((text) => text.replace(/clerk-\d+/g, 'clerk-n'))
-    },
-    check: ({ result, quiet }) => expect(result).toEqual(quiet),
-  })
-  expect(report.restartedChildren).toBeGreaterThan(0)
+export const tree = simulatedApp('tree', {
+  app,
+  // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
+  skein: { limits: { maxHostDeaths: 10 } },
+  scenario: async ({ skein }) => {
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const first = await lead.send('go', { id: 'one' }).text()
+    const second = await lead.send('again', { id: 'two' }).text()
+    return [first, second].map((text) => text.replace(/clerk-\d+/g, 'clerk-n'))
+  },
+  check: ({ result, quiet }) => assert.deepEqual(result, quiet),
 })

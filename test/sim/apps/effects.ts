@@ -1,15 +1,15 @@
 /** A lead with four workers, each of which pays twice. */
+import assert from 'node:assert/strict'
 import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
 import type { Definition } from '../../../src/agent/define.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import type { World } from '../../../src/sim/world.js'
-
-export const pay = { bank: { latencyMs: [5, 500], loses: 0.1, refuses: 0.05 } } as const
+import { simulatedApp } from '../simulated-app.js'
 
 const amount = z.object({ euros: z.number() })
 
-export function payers(world: World<'bank'>): readonly Definition[] {
+function payers(world: World<'bank'>): readonly Definition[] {
   const lead = scriptedModel(({ messages }) =>
     messages.some(({ role }) => role === 'tool')
       ? messages
@@ -51,3 +51,19 @@ export function payers(world: World<'bank'>): readonly Definition[] {
     }),
   ]
 }
+
+export const effects = simulatedApp('effects', {
+  app: payers,
+  services: { bank: { latencyMs: [5, 500], loses: 0.1, refuses: 0.05 } },
+  // A lost lease counts as a death, too: with two crashes and a cut one call may meet three of them.
+  skein: { limits: { maxHostDeaths: 10 } },
+  scenario: async ({ skein }) => {
+    const thread = await skein.threads.create({ agent: 'lead', id: 'a' })
+    return thread.send('go', { id: 'm' }).text()
+  },
+  check: ({ result, quiet, world }) => {
+    assert.equal(result, quiet)
+    assert.equal(world.ledger('bank').entries.length, 8)
+    assert.equal(world.ledger('bank').distinct, 8)
+  },
+})

@@ -1,9 +1,9 @@
 /** Agents of a simulated app, each with a script and tools. */
-import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
-import type { Definition, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
-import type { Message } from '../../../src/core/records/message.js'
-import { scriptedModel } from '../../../src/models/scripted.js'
-import type { Script } from '../../../src/models/scripted.js'
+import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
+import type { Definition, SubagentTool, ToolDefinition } from '../../src/agent/define.js'
+import type { Message } from '../../src/core/records/message.js'
+import { scriptedModel } from '../../src/models/scripted.js'
+import type { Script } from '../../src/models/scripted.js'
 
 interface Member {
   readonly script: Script

@@ -1,13 +1,14 @@
 /**
  * The books of a tree, made from its journals alone: what each thread has spent is counted from its own replies and
- * calls, and compared with what the purses say. Owns no assertion.
+ * calls, and can be compared with what the budgets of its threads say (BG1).
  */
-import type { Backend } from '../../src/backend/port.js'
-import { changeAmounts, budgetKinds, nanoUsdOf } from '../../src/core/budget.js'
-import type { Amounts } from '../../src/core/budget.js'
-import type { ThreadRecord } from '../../src/core/records/record.js'
-import { decode } from '../../src/runtime/journal/journal.js'
-import { wakeWhole } from '../../src/runtime/journal/wake.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { Backend } from '../backend/port.js'
+import { changeAmounts, budgetKinds, nanoUsdOf } from '../core/budget.js'
+import type { Amounts } from '../core/budget.js'
+import type { ThreadRecord } from '../core/records/record.js'
+import { decode } from '../runtime/journal/journal.js'
+import { wakeWhole } from '../runtime/journal/wake.js'
 
 const nothing: Required<Amounts> = { tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 }
 type Sums = Required<Amounts>
@@ -28,22 +29,36 @@ export interface Books {
   readonly granted: Amounts
 }
 
-export async function booksOf(backend: Backend, root: string): Promise<Books> {
-  const { heads } = await backend.heads.list({ root })
+/** A thread with its records. */
+export interface BookedThread {
+  readonly state: ThreadState
+  readonly records: readonly ThreadRecord[]
+}
+
+export function booksOf(threads: readonly BookedThread[], root: string): Books {
   let [spent, held, top, granted] = [nothing, nothing, nothing, nothing]
-  for (const { thread } of heads) {
-    const { state } = await wakeWhole(backend, thread)
-    const records = (await backend.journal.read(thread)).flatMap((entry) => [...decode(thread, entry)])
+  for (const { state, records } of threads) {
     const own = records.reduce((sums, record) => add(sums, spentIn(record)), nothing)
     spent = add(spent, own)
     held = add(held, state.budget?.left)
     for (const { amounts, sign } of records.flatMap(underWay)) held = add(held, amounts, sign)
+    if (state.id !== root) continue
     for (const record of records)
-      if (thread === root && record.type === 'budget.granted' && record.child === undefined)
-        granted = add(granted, record.amounts)
-    if (thread === root) top = add(add(add(own, below(records)), state.budget?.left), state.budget?.reserved)
+      if (record.type === 'budget.granted' && record.child === undefined) granted = add(granted, record.amounts)
+    top = add(add(add(own, below(records)), state.budget?.left), state.budget?.reserved)
   }
-  return { total: add(spent, held), ofRoot: top, spent, granted, threads: heads.length }
+  return { total: add(spent, held), ofRoot: top, spent, granted, threads: threads.length }
+}
+
+export async function readBooks(backend: Backend, root: string): Promise<Books> {
+  const { heads } = await backend.heads.list({ root })
+  const threads: BookedThread[] = []
+  for (const { thread } of heads) {
+    const { state } = await wakeWhole(backend, thread)
+    const records = (await backend.journal.read(thread)).flatMap((entry) => [...decode(thread, entry)])
+    threads.push({ state, records })
+  }
+  return booksOf(threads, root)
 }
 
 function spentIn(record: ThreadRecord): Amounts | undefined {

@@ -1,0 +1,39 @@
+/** Swarms lived through with everything going wrong: seeds that ever failed, and the first ones. */
+import { expect, it } from 'vitest'
+import { budgets } from './apps/budgets.js'
+import { effects } from './apps/effects.js'
+import { files } from './apps/files.js'
+import { hosts } from './apps/hosts.js'
+import { people } from './apps/people.js'
+import { tree } from './apps/tree.js'
+import { seedsOf } from './seeds.js'
+
+it('B8: no payment is made twice or lost, whatever dies', async () => {
+  const report = await effects.simulate(seedsOf('effects'))
+  expect(report.interleavings).toBe(report.seeds)
+})
+
+it('B8, S13, B5: a tree of children that fail, stay and report ends the same, whatever dies', async () => {
+  const report = await tree.simulate(seedsOf('tree'))
+  expect(report.restartedChildren).toBeGreaterThan(0)
+})
+
+it('B8, T3, B3: parallel calls and merged forks leave the files that one after another would, whatever dies', async () => {
+  const report = await files.simulate(seedsOf('files'))
+  expect(report.staleRuns).toBeGreaterThan(0)
+})
+
+it('B8, A1, A4: every decision is taken once and none is lost, whatever dies', async () => {
+  const report = await people.simulate(seedsOf('people'))
+  expect(report.takeOvers).toBeGreaterThan(0)
+})
+
+it('B8, L2, F3: budgets add up, secrets stay sealed and nothing is measured twice, whatever dies', async () => {
+  const report = await budgets.simulate(seedsOf('budgets'))
+  expect(report.retriedCalls).toBeGreaterThan(0)
+})
+
+it('B8: hosts that leave in good order and join again take nothing with them', async () => {
+  const report = await hosts.simulate(seedsOf('hosts'))
+  expect(report.faults.leave).toBeGreaterThan(0)
+})
