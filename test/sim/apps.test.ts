@@ -1,5 +1,5 @@
 /** Swarms lived through with everything going wrong: seeds that ever failed, and the first ones. */
-import { expect, it } from 'vitest'
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { budgets } from './apps/budgets.js'
 import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
@@ -7,6 +7,16 @@ import { hosts } from './apps/hosts.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
 import { seedsOf } from './seeds.js'
+
+/** XState warns when a thread that has left its host is told of a record: it would have decided something. */
+beforeEach(() => {
+  const warned = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+  onTestFinished(() => {
+    const { calls } = warned.mock
+    warned.mockRestore()
+    expect(calls).toEqual([])
+  })
+})
 
 it('B8: no payment is made twice or lost, whatever dies', async () => {
   const report = await effects.simulate(seedsOf('effects'))

@@ -71,10 +71,11 @@ export class MailReader {
       while (this.#more && this.#handler.open) {
         this.#more = false
         for (const mail of await mailbox.read(this.#handler.state.id, this.#last)) {
-          // The thread may have left this host while its mail was read: its next owner decides.
-          if (!this.#handler.open) break
           // Awaited here, so that later mail does not overtake one whose values must be unsealed first.
-          this.#take(mail, bringsKeys(mail) ? await this.#unlock() : undefined)
+          const locked = bringsKeys(mail) ? await this.#unlock() : undefined
+          // The thread may have left this host meanwhile: its next owner decides.
+          if (!this.#handler.open) break
+          this.#take(mail, locked)
         }
       }
     } catch (thrown) {
