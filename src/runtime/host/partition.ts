@@ -14,6 +14,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import { fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { removeTree } from '../effects/remove-tree.js'
+import { decode } from '../journal/journal.js'
 import { continueFrom, wake } from '../journal/wake.js'
 import { headOf } from '../resident/head.js'
 import { tellParked, tellParkedTree } from '../resident/parking.js'
@@ -21,6 +22,7 @@ import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
 import type { Services, HostSettings } from '../services.js'
 import type { RetainedStates } from './retained.js'
+import { tellTree } from '../watch/topics.js'
 import { StuckThreads } from './stuck-threads.js'
 
 /** What the partitions of a host share. */
@@ -131,17 +133,30 @@ export class HeldPartition {
       const lacks = this.#lacks(woken.state)
       await this.#mendHead(woken.state)
       if (woken.state.env.keys.length > 0) await services.envs.secrets.admit(woken.state.env.keys)
+      // A thread that starts over on this host was not cut off by the death of one.
+      const recovered = !this.#stuck.isRetrying(thread)
+      if (!recovered) await this.#tellLast(woken.state)
       if (this.leaving) return
       const resident = new Resident(woken, this.#residentOptions, lacks)
       this.residents.set(thread, resident)
-      // A thread that starts over on this host was not cut off by the death of one.
-      const recovered = !this.#stuck.isRetrying(thread)
       resident.begin(recovered)
     } catch (thrown) {
       if (!this.leaving) this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
     } finally {
       this.#waking.delete(thread)
     }
+  }
+
+  /** The commit that failed may have been applied, and nobody was told: watchers would wait for ever for the next one. */
+  async #tellLast(state: ThreadState): Promise<void> {
+    const { backend } = this.#options
+    const { id, seq, path } = state
+    const [entry] = seq > 0 ? await backend.journal.read(id, { after: seq - 1, limit: 1 }) : []
+    if (!entry) return
+    const { position } = entry
+    const { rest } = headOf(state)
+    const records = decode(id, entry)
+    tellTree(backend, path[0] ?? id, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
   }
 
   /** Why the thread cannot go on with the definitions that there are; one that has ended needs none. */

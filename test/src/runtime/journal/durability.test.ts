@@ -133,6 +133,28 @@ onEveryStore('the journal refuses', (world) => {
     expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
   })
 
+  it('TH5, FW1: who waits for a turn whose last commit was applied and not acknowledged is told of it', async () => {
+    const accepted = deferred()
+    const { app } = tinyApp({ script: () => accepted.promise.then(() => 'done') })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    let lost = 0
+    world.tap.commit = async (commit, go) => {
+      const result = await go()
+      if (typesIn(commit).includes('turn.ended') && lost++ === 0) throw new Error('the answer was lost')
+      return result
+    }
+    const run = thread.send('go')
+    await run.accepted()
+    const waits = Promise.all([run.text(), thread.settled(), thread.settled({ tree: true })])
+    await quiet()
+    accepted.resolve()
+    await until('a warning', () => world.warnings.length > 0)
+    world.clock.advance(50)
+    expect(await waits).toMatchObject(['done', { status: 'idle' }, { status: 'idle' }])
+    expect(lost).toBe(1)
+  })
+
   it('TH5, P1: a store that fails for a while costs time, not work', async () => {
     let ran = 0
     const { app } = tinyApp({
