@@ -147,7 +147,7 @@ export class HeldPartition {
     }
   }
 
-  /** The commit that failed may have been applied, and nobody was told: watchers would wait for ever for the next one. */
+  /** The commit that failed may have been applied, and nobody was told: watchers would wait for the next one. */
   async #tellLast(state: ThreadState): Promise<void> {
     const { backend } = this.#options
     const { id, seq, path } = state
