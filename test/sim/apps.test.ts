@@ -1,4 +1,5 @@
 /** Swarms lived through with everything going wrong: seeds that ever failed, and the first ones. */
+import assert from 'node:assert/strict'
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { budgets } from './apps/budgets.js'
 import { effects } from './apps/effects.js'
@@ -14,7 +15,7 @@ beforeEach(() => {
   onTestFinished(() => {
     const { calls } = warned.mock
     warned.mockRestore()
-    expect(calls).toEqual([])
+    assert.deepEqual(calls, [])
   })
 })
 
