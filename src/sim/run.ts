@@ -36,7 +36,7 @@ import { createWorld } from './world.js'
 import type { ServiceOptions, World } from './world.js'
 
 /** What a scenario and a check are given. */
-export interface SimContext<Names extends string> {
+export interface SimContext<Names extends string = string> {
   /** A client of the simulated store. */
   readonly skein: SkeinClient
   readonly world: World<Names>

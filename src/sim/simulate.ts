@@ -25,7 +25,7 @@ export interface SeedOptions {
   readonly seed?: number
 }
 
-export interface SimulateOptions<Names extends string, Result> extends SeedOptions {
+export interface SimulateOptions<Names extends string = string, Result = unknown> extends SeedOptions {
   /** Definitions, a module that exports them, or a function that makes them for a world. */
   readonly app: SimApp | ((world: World<Names>) => readonly Definition[])
   /** Models in place of those of the app, by name. Every model takes its time. */

@@ -1,10 +1,12 @@
 /** What `simulate` says of apps that are wrong, and of code that it cannot control. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import assert from 'node:assert/strict'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/agent/define.js'
 import type { Definition, ToolDefinition } from '../../src/agent/define.js'
-import { systemClock } from '../../src/core/clock.js'
 import { checkInbox } from '../../src/sim/checks.js'
 import { simulate } from '../../src/sim/open.js'
 import { prepareSimulation } from '../../src/sim/simulate.js'
@@ -98,13 +100,9 @@ it('B8: a host dies at any commit, before or after it is applied; the clock is v
 })
 
 it('B8: a body that waits for something real is told by name, with its thread', async () => {
-  const real = clerk({
-    sideEffect: false,
-    execute: async () =>
-      new Promise((resolve) => void systemClock.wakeAt(systemClock.now() + 20, () => resolve('late'))),
-  })
-  const { message } = await failureOf(simulate({ app: real, scenario, seeds: 1 }))
-  expect(message).toContain('tool act in thread desk waits for something outside the simulation (Timeout)')
+  const script = fileURLToPath(new URL('./fixtures/real-wait.mjs', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [script])
+  expect(stdout).toContain('tool act in thread desk waits for something outside the simulation (Timeout)')
 })
 
 it('B8: a body that never ends is told by name, with its thread', async () => {
