@@ -93,6 +93,7 @@ export function endSide(turn: Turn): void {
   }
   session.turns[session.side]++
   turn.asked = 0
+  turn.rounds = 0
   turn.relaxed = undefined
   session.side = otherSide(session.side)
   session.steps = 0
@@ -182,6 +183,8 @@ export function conclude(state: ThreadState, at: number): void {
 /** Reasons after which not even queued calls are made in the turn. */
 const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
   'max_steps',
+  'max_tool_rounds',
+  'stop_when',
   'repetition',
   'max_session_turns',
   'session_stopped',

@@ -7,6 +7,7 @@
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
+import type { Message } from '../../core/records/message.js'
 import type { ModelRequest } from '../../models/port.js'
 import type { Environments } from '../secrets/environment.js'
 import { offeredTo } from './agent-setup.js'
@@ -24,7 +25,7 @@ export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }:
   const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = setup.prompt
   return {
     system: setup.text.map((piece) => (typeof piece === 'string' ? piece : envs.promptText(state, piece))).join(''),
-    messages: windowOf(state, setup.prompt),
+    messages: messagesFor(setup, state),
     tools: offeredTo(setup, state).specs,
     read,
     thread: state.id,
@@ -41,11 +42,25 @@ export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }:
   }
 }
 
+/** Said in the last request of a turn that has stopped, and nowhere else. */
+const lastRequest =
+  'No tool can be called in this turn any more. Give your final answer now, with what you have, and say what is ' +
+  'missing.'
+
+function messagesFor({ prompt }: AgentSetup, state: ThreadState): readonly Message[] {
+  const messages = windowOf(state, prompt)
+  if (state.turn?.last !== 'wanted') return messages
+  const text = typeof prompt.lastAnswer === 'string' ? prompt.lastAnswer : lastRequest
+  return [...messages, { id: `last_${state.step + 1}`, role: 'system', text, at: state.stepAt, silent: true }]
+}
+
 type Choice = NonNullable<ModelRequest['toolChoice']>
 
 /** A call is forced until it was made; otherwise the model would have to make it in every step. */
 function choiceOf(setup: AgentSetup, { turn }: ThreadState): Choice | undefined {
   const { toolChoice, name } = setup.prompt
+  // The promised output is given by a call; other tools stay in the request, which a provider's cache knows by them.
+  if (turn?.last === 'wanted') return setup.response ? { tool: 'response' } : 'none'
   if (setup.response && turn && turn.asked > 0) return { tool: 'response' }
   if (toolChoice !== undefined && isOffered(setup, toolChoice))
     return isForced(toolChoice) && turn?.relaxed === name ? 'auto' : toolChoice
