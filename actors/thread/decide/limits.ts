@@ -102,7 +102,7 @@ export function limitReply(state: ThreadState, reply: Omit<ModelReplied, 'type'>
 const unfinished: Partial<Record<StopReason, string>> = {
   reply_cut: 'the reply was cut at its limit of output tokens',
   reply_filtered: "the provider's filter withheld the reply",
-  reply_paused: 'the provider paused the reply; a further message goes on',
+  reply_paused: 'the provider paused the reply; `resume` goes on with it',
 }
 
 /** The detail of a stop that the reply itself caused. */

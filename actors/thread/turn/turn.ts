@@ -16,7 +16,7 @@ import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
 import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
-import { createSession, endSide, isFor, noteSpeaker } from './session.js'
+import { createSession, endSide, isFor, isResumable, noteSpeaker } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
 import { hasEnded } from '../state.js'
@@ -29,10 +29,10 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const { run, at, deadlineAt, limits, session, rules } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
-  // A turn that failed, or whose budget was spent, is resumed: its messages begin where that turn's did.
+  // A turn that failed, or that has more to say, is resumed: its messages begin where that turn's did.
   const began = beganBy(state, run)
   const resumes =
-    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
+    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && isResumable(lastTurn?.reason)))
   const from = resumes && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
   // A child that does not stay answers with its last turn.
   if (state.child?.lasting === false)

@@ -32,11 +32,11 @@ const included = z
   .optional()
   .catch(undefined)
 
-const called = z.object({ if: z.literal('tool'), is: z.string() })
+const toolCalled = z.object({ if: z.literal('tool'), is: z.string() })
 /** One condition or a list; others are no mentions. */
 const stops = z
   .unknown()
-  .transform((given) => [given].flat().flatMap((each) => called.safeParse(each).data?.is ?? []))
+  .transform((given) => [given].flat().flatMap((each) => toolCalled.safeParse(each).data?.is ?? []))
   .optional()
 
 const readable = z.object({

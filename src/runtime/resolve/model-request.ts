@@ -6,6 +6,7 @@
  */
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import type { PromptDefinition } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
 import type { Message } from '../../core/records/message.js'
 import type { ModelRequest } from '../../models/port.js'
@@ -47,11 +48,22 @@ const lastRequest =
   'No tool can be called in this turn any more. Give your final answer now, with what you have, and say what is ' +
   'missing.'
 
+/** Said where a reply that was cut is gone on with, and nowhere else. */
+const cutRequest =
+  'Your last reply was cut at its limit of output tokens. Go on exactly where it ended, and repeat nothing of it.'
+
 function messagesFor({ prompt }: AgentSetup, state: ThreadState): readonly Message[] {
   const messages = windowOf(state, prompt)
-  if (state.turn?.last !== 'wanted') return messages
-  const text = typeof prompt.lastAnswer === 'string' ? prompt.lastAnswer : lastRequest
-  return [...messages, { id: `last_${state.step + 1}`, role: 'system', text, at: state.stepAt, silent: true }]
+  const text = saidOnce(prompt, state)
+  if (text === undefined) return messages
+  return [...messages, { id: `once_${state.step + 1}`, role: 'system', text, at: state.stepAt, silent: true }]
+}
+
+function saidOnce({ lastAnswer }: PromptDefinition, { turn, lastTurn }: ThreadState): string | undefined {
+  if (turn?.last === 'wanted') return typeof lastAnswer === 'string' ? lastAnswer : lastRequest
+  // A model that is not told so would begin anew, or refuse a conversation that ends with its own words.
+  const isCutReply = turn?.began.by === 'resume' && turn.steps === 0 && lastTurn?.reason === 'reply_cut'
+  return isCutReply ? cutRequest : undefined
 }
 
 type Choice = NonNullable<ModelRequest['toolChoice']>
