@@ -229,6 +229,11 @@ interface ModelFields extends ModelSettings {
    */
   readonly media?: boolean
   /**
+   * How it gives an output of an `outputSchema`. `tool` (default): as the args of the tool `response`. `native`: by its
+   * provider's own mode, where the prompt has no other tools. `native_with_tools`: also beside other tools.
+   */
+  readonly structuredOutput?: 'tool' | 'native' | 'native_with_tools'
+  /**
    * How long the provider may be silent (5 minutes), and how long a reply may take (30 minutes), before a retry or the
    * fallback.
    */

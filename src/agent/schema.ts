@@ -219,6 +219,7 @@ const forms = {
     fallback: z.array(other).optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
+    structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
     timeouts: z
       .strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() })
       .optional(),
