@@ -26,7 +26,7 @@ import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
 import { ChildViews } from './child-views.js'
 import type { ChildView } from './child-views.js'
 
-export interface RunResult {
+export interface RunResult<Output = Json> {
   /** What the agent said last. */
   readonly text: string
   readonly stopReason: StopReason
@@ -39,7 +39,7 @@ export interface RunResult {
   readonly subtreeUsage: Usage
   readonly steps: number
   /** In the form of the prompt's `outputSchema`, when it has one. */
-  readonly output?: Json
+  readonly output?: Output
   /** Why it stopped, where there is more to say. */
   readonly detail?: string
   readonly failure?: Failure

@@ -9,6 +9,7 @@ import type { Backend } from '../../backend/port.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { defined } from '../../core/defined.js'
 import { fromFailure } from '../../core/failure.js'
+import type { Json } from '../../core/json.js'
 import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { abortable } from '../../models/retry/abort.js'
@@ -25,8 +26,11 @@ export interface Run {
   readonly id: string
   /** Resolves when the message is durable; rejects when it was refused. Every consumer below does too. */
   accepted(): Promise<void>
-  /** What the turn came to, when it has ended. */
-  result(options?: WaitOptions): Promise<RunResult>
+  /**
+   * What the turn came to, when it has ended. `Output` is the type of the prompt's output, which was checked before it
+   * was recorded: `result<InferPromptOutput<typeof prompt>>()`.
+   */
+  result<Output = Json>(options?: WaitOptions): Promise<RunResult<Output>>
   /** The last text; rejects when the turn failed. */
   text(options?: WaitOptions): Promise<string>
   /** All calls of the run with their outcomes, when it has ended. */
@@ -94,8 +98,11 @@ export function createRun(services: RunServices, id: string, find: () => Promise
   ): AsyncIterable<Item> => ({ [Symbol.asyncIterator]: () => make(source())[Symbol.asyncIterator]() })
   const events = (): AsyncIterable<SkeinEvent> => runEvents(services, locate)
   const changes = (options?: ChangesOptions): AsyncIterable<ProjectionChanges> => turnChanges(services, locate, options)
-  const result = async ({ signal }: WaitOptions = {}): Promise<RunResult> =>
-    resultOf(services, await waitFor(locate(), signal), signal)
+  const result = async <Output>({ signal }: WaitOptions = {}): Promise<RunResult<Output>> => {
+    const ended = await resultOf(services, await waitFor(locate(), signal), signal)
+    // The schema was applied when the reply landed; a definition is not known here.
+    return ended as RunResult<Output>
+  }
   return {
     id,
     accepted: async () => void (await locate()),
