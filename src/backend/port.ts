@@ -266,7 +266,7 @@ export interface Leases {
 export interface Survey {
   /** How many it should hold; the shares of all hosts cover all partitions. */
   readonly share: number
-  /** Partitions that nobody holds; only looked for while this host holds less than its share. */
+  /** Partitions that nobody holds; only looked for while this host does not hold its share. */
   readonly free: readonly number[]
   /** How many partitions this host may not take, because a newer Skein has written to them. */
   readonly barred: number

@@ -283,24 +283,23 @@ export class HeldPartition {
   }
 
   /** The lease is still ours when it resolves, unless it was lost meanwhile. */
-  leave(): Promise<void> {
-    return (this.#leaving ??= this.#letAllGo())
+  leave(graceMs: number): Promise<void> {
+    return (this.#leaving ??= this.#letAllGo(graceMs))
   }
 
-  async #letAllGo(): Promise<void> {
+  async #letAllGo(graceMs: number): Promise<void> {
     if (this.#ended) return
     for (const cancel of this.#alarms.values()) cancel()
-    await this.#drained()
+    await this.#drained(graceMs)
     await Promise.all(this.#waking.values())
     this.drop()
   }
 
   /** Resolves when every resident has come to rest, or after the grace. */
-  #drained(): Promise<void> {
-    const { services, settings } = this.#options
-    const { clock } = services
+  #drained(graceMs: number): Promise<void> {
+    const { clock } = this.#options.services
     return new Promise((resolve) => {
-      const cancel = clock.wakeAt(clock.now() + settings.closeGraceMs, resolve)
+      const cancel = clock.wakeAt(clock.now() + graceMs, resolve)
       this.#checkEmpty = () => {
         if (this.residents.size > 0 && !this.#ended) return
         cancel()
