@@ -57,12 +57,12 @@ class Movements {
           const lease = await backend.leases.acquire(partition)
           if (!lease) return lease
           if (this.#nobodys.delete(partition)) this.taken++
-          const release = async (): Promise<void> => {
+          const giveBack = async (): Promise<void> => {
             this.#nobodys.add(partition)
             this.most = Math.max(this.most, this.#nobodys.size)
             await lease.release()
           }
-          return { ...lease, release }
+          return { ...lease, release: giveBack }
         }
         return { ...backend, leases: { ...backend.leases, acquire } }
       },
