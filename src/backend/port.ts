@@ -166,7 +166,7 @@ export interface Heads {
     filter: HeadFilter,
     partition?: number,
   ): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
-  /** Every thread that is not at rest or has a `wakeAt`; of one partition, or of all. */
+  /** Every thread that is not at rest, has a `wakeAt` or awaits variables; of one partition, or of all. */
   restless(partition?: number): Promise<readonly StoredHead[]>
 }
 
