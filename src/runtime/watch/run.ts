@@ -9,10 +9,13 @@ import type { Backend } from '../../backend/port.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { defined } from '../../core/defined.js'
 import { fromFailure } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
 import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { abortable } from '../../models/retry/abort.js'
 import { follow, followRecords } from './events.js'
+import { createIteration } from './iteration.js'
+import { viewSchema, waitSchema } from './options.js'
 import { textPieces } from './run-text.js'
 import { TurnView } from './turn-view.js'
 import type { ProjectionChanges, ContextUpdate, RunCall, RunResult } from './projection.js'
@@ -94,20 +97,33 @@ export function createRun(services: RunServices, id: string, find: () => Promise
   ): AsyncIterable<Item> => ({ [Symbol.asyncIterator]: () => make(source())[Symbol.asyncIterator]() })
   const events = (): AsyncIterable<SkeinEvent> => runEvents(services, locate)
   const changes = (options?: ChangesOptions): AsyncIterable<ProjectionChanges> => turnChanges(services, locate, options)
-  const result = async ({ signal }: WaitOptions = {}): Promise<RunResult> =>
-    resultOf(services, await waitFor(locate(), signal), signal)
+  const result = async (options: WaitOptions = {}, what = 'result'): Promise<RunResult> => {
+    checkOptions(waitSchema, options, what)
+    const { signal } = options
+    return resultOf(services, await waitFor(locate(), signal), signal)
+  }
   return {
     id,
     accepted: async () => void (await locate()),
-    result,
+    result: (options) => result(options),
     text: async (options) => {
-      const { text, failure } = await result(options)
+      const { text, failure } = await result(options, 'text')
       if (failure) throw fromFailure(failure)
       return text
     },
-    toolCalls: (options) => callsOf(changes(options)),
+    async toolCalls(options = {}) {
+      checkOptions(waitSchema, options, 'toolCalls')
+      return callsOf(changes(options))
+    },
     pendingToolCalls: async () => (await callsOf(changes({ until: 'now' }))).filter(({ outcome }) => !outcome),
-    view: (options) => ({ [Symbol.asyncIterator]: () => runView(services, locate, options) }),
+    view: (options = {}) =>
+      createIteration(
+        (signal) => {
+          checkOptions(viewSchema, options, 'view')
+          return runView(services, locate, { ...options, signal })
+        },
+        [options.signal],
+      ),
     fullStream: { [Symbol.asyncIterator]: () => treeEvents(services, locate) },
     textStream: streamOf(events, (from) => textPieces(from, 'text')),
     reasoningStream: streamOf(events, (from) => textPieces(from, 'reasoning')),
@@ -165,7 +181,7 @@ async function* treeEvents(
 async function* runView(
   services: RunServices,
   find: () => Promise<RunLocation>,
-  options?: ViewOptions,
+  options: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const { root, thread } = services
   let run = ''

@@ -9,10 +9,13 @@
 import { createState } from '../../../actors/thread/state.js'
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
+import { checkOptions } from '../../core/options.js'
 import type { DeltaEvent, DurableEvent } from '../../core/records/event.js'
 import { decode } from '../journal/journal.js'
 import { followWithRecords } from './events.js'
 import type { FollowOptions, FollowedEvent } from './events.js'
+import { createIteration } from './iteration.js'
+import { threadViewSchema } from './options.js'
 import { Projector, noChanges } from './projection.js'
 import type { ProjectionChanges, ThreadProjection } from './projection.js'
 import { endsThread, neverBegun } from './turn-view.js'
@@ -82,12 +85,19 @@ export interface ThreadLocation {
 export function createThreadView(
   { backend, closed }: ViewServices,
   location: ThreadLocation,
-  { signal, ...options }: ThreadViewOptions = {},
+  options: ThreadViewOptions = {},
 ): ThreadView {
-  const until = signal ? AbortSignal.any([signal, closed]) : closed
+  const changes = createIteration(
+    (signal) => {
+      checkOptions(threadViewSchema, options, 'view')
+      return threadChanges(backend, location, { ...options, signal })
+    },
+    [closed, options.signal],
+  )
   return {
-    [Symbol.asyncIterator]: () => threadChanges(backend, location, { ...options, signal: until }),
+    ...changes,
     async now() {
+      checkOptions(threadViewSchema, options, 'view')
       const threads = new Projectors(backend, location.thread)
       await readUpToNow(threads, { ...location, closed })
       return { ...threads.top.value }
@@ -139,7 +149,7 @@ export interface RunScope extends ThreadLocation {
 export async function* runChanges(
   { backend, closed }: ViewServices,
   { root, thread, start: findStart, belongs, hasBegun }: RunScope,
-  { tree = false, signal }: ViewOptions = {},
+  { tree = false, signal }: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const start = async (): Promise<string | undefined> => {

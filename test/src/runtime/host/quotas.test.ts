@@ -91,7 +91,7 @@ onEveryStore(
       const usage = { inputTokens: 10, outputTokens: 0, costUsd: 0 }
       const { app } = tinyApp({
         script: ({ messages }) =>
-          messages.at(-1)?.role === 'tool' ? { text: 'done', usage } : { ...calls('slow'), usage },
+          messages.at(-1)?.role === 'tool' ? { text: 'done', usage } : { calls: [{ tool: 'slow', args: {} }], usage },
         tools: [slow],
       })
       const skein = await world.open(app, { quotas })
