@@ -16,6 +16,7 @@ import type { FollowOptions } from '../watch/events.js'
 import { createIteration } from '../watch/iteration.js'
 import { eventsSchema, settledSchema } from '../watch/options.js'
 import type { WaitOptions } from '../watch/run.js'
+import type { StreamOptions } from '../watch/run-streams.js'
 import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createThreadView } from '../watch/view.js'
 import type { ThreadView, ThreadViewOptions } from '../watch/view.js'
@@ -43,17 +44,11 @@ import type { ChildEntry, Tree } from './thread-tree.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 
-export interface EventOptions {
+export interface EventOptions extends StreamOptions {
   /** The `cursor` of the last event that was seen. */
   readonly from?: string
   /** `now`: ends after what is durable now. */
   readonly until?: 'now'
-  readonly signal?: AbortSignal
-  /**
-   * Events that may wait for a reader that is slow; one more ends the iteration with STREAM_LAGGED. Default: any
-   * number.
-   */
-  readonly maxBuffered?: number
 }
 
 export interface ThreadUsage {

@@ -18,14 +18,13 @@ import { createIteration } from './iteration.js'
 import { threadViewSchema } from './options.js'
 import { Projector, noChanges } from './projection.js'
 import type { ProjectionChanges, ThreadProjection } from './projection.js'
+import type { StreamOptions } from './run-streams.js'
 import { endsThread, neverBegun } from './turn-view.js'
 import { removed } from './watch.js'
 
-export interface ViewOptions {
+export interface ViewOptions extends StreamOptions {
   /** Changes of the threads below it too. Default: of the thread alone, with what it knows of its children. */
   readonly tree?: boolean
-  /** Ends the iteration. */
-  readonly signal?: AbortSignal
 }
 
 export interface ThreadViewOptions extends ViewOptions {
@@ -108,7 +107,7 @@ export function createThreadView(
 async function* threadChanges(
   backend: Backend,
   { root, thread }: ThreadLocation,
-  { tree = false, from, until, signal }: ThreadViewOptions & { readonly signal: AbortSignal },
+  { tree = false, from, until, signal, maxBuffered }: ThreadViewOptions & { readonly signal: AbortSignal },
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const following = { root, signal, ...defined({ thread: tree ? undefined : thread }) }
@@ -119,7 +118,10 @@ async function* threadChanges(
     const { value } = threads.top
     yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
   }
-  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from: cursor, until }) })) {
+  for await (const followed of followWithRecords(backend, {
+    ...following,
+    ...defined({ from: cursor, until, maxBuffered }),
+  })) {
     const change = await threads.take(followed)
     if (change) yield change
   }
@@ -149,7 +151,7 @@ export interface RunScope extends ThreadLocation {
 export async function* runChanges(
   { backend, closed }: ViewServices,
   { root, thread, start: findStart, belongs, hasBegun }: RunScope,
-  { tree = false, signal }: ViewOptions,
+  { tree = false, signal, maxBuffered }: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const start = async (): Promise<string | undefined> => {
@@ -160,7 +162,7 @@ export async function* runChanges(
     // The cursor before that entry: records of it that were taken already change nothing.
     return entry && `${entry.position - 1}.0`
   }
-  const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal }) }
+  const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal, maxBuffered }) }
   for await (const followed of followWithRecords(backend, following)) {
     const change = await threads.take(followed)
     if (!change) continue

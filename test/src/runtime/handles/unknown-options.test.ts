@@ -71,6 +71,7 @@ const methods: Readonly<Record<string, (handles: Handles) => unknown>> = {
   'run.text': ({ run }) => call(run, 'text'),
   'run.toolCalls': ({ run }) => call(run, 'toolCalls'),
   'run.view': ({ run }) => call(run, 'view'),
+  'run.streams': ({ run }) => Reflect.apply(run.streams, run, [bogus]).textStream,
   createSkein: () => Reflect.apply(createSkein, undefined, [{ app: [], backend: memory(), ...bogus }]),
   connectSkein: () => Reflect.apply(connectSkein, undefined, [{ backend: memory(), ...bogus }]),
   diagnose: () => Reflect.apply(diagnose, undefined, [bogus]),
