@@ -20,6 +20,7 @@ import { createModels } from './effects/models.js'
 import { once } from './handles/client.js'
 import type { Settings } from './options.js'
 import { createAgentSetups } from './resolve/agent-setup.js'
+import { createTurnRules } from './resolve/turn-rules.js'
 import { Environments } from './secrets/environment.js'
 import type { Secrets } from './secrets/secrets.js'
 import type { Services } from './services.js'
@@ -44,7 +45,7 @@ export async function loadVersion(
   try {
     checkApp(app, settings)
     const pool = await createPool(app, settings.pool)
-    const loaded = Promise.resolve(pool.loads?.()).then(checkLoaded)
+    const loaded = Promise.resolve(pool.loads?.()).then((failed) => checkLoaded(app, failed))
     // Whoever waits for it is told; until then it is no unhandled rejection.
     loaded.catch(() => undefined)
     return {
@@ -71,17 +72,18 @@ function checkApp(app: App, { env, warn }: Settings): void {
   for (const warning of app.warnings) warn(warning, undefined)
 }
 
-function checkLoaded(failed: Failure | undefined): void {
+function checkLoaded({ module }: App, failed: Failure | undefined): void {
   if (!failed) return
   const advice =
     'every worker imports the app by itself; if it needs variables of the environment, name them in workers.env ' +
     '(--worker-env)'
   throw new SkeinError('APP_NOT_LOADED', `the app does not load in a worker: ${failed.message} (${advice})`, {
     cause: fromFailure(failed),
+    data: { app: module },
   })
 }
 
-type AppServices = Pick<Services, 'app' | 'envs' | 'pool' | 'setupOf' | 'model'>
+type AppServices = Pick<Services, 'app' | 'envs' | 'pool' | 'setupOf' | 'turnRules' | 'model'>
 
 /** A version that serves or has served. */
 interface Version extends AppServices {
@@ -118,6 +120,10 @@ export class ServedApp implements AppServices {
 
   get setupOf(): Services['setupOf'] {
     return this.#current.setupOf
+  }
+
+  get turnRules(): Services['turnRules'] {
+    return this.#current.turnRules
   }
 
   get model(): Services['model'] {
@@ -158,6 +164,7 @@ function createVersion(
     envs,
     pool: debugged(pool, { envs, warn }),
     setupOf: createAgentSetups(app),
+    turnRules: createTurnRules(app, settings.host.rules),
     model: createModels(app, { clock, random, gates }),
     async retire() {
       await idle()

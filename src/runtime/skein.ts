@@ -102,6 +102,9 @@ function createServices({ served, settings, backend, quotas }: ServiceParts): Se
     get setupOf() {
       return served.setupOf
     },
+    get turnRules() {
+      return served.turnRules
+    },
     get model() {
       return served.model
     },

@@ -93,9 +93,12 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
   try {
     return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {
-    if (isSkeinError(thrown)) throw thrown
+    const data = { app: path }
+    if (isSkeinError(thrown))
+      throw new SkeinError(thrown.code, thrown.message, { cause: thrown.cause, data: { ...thrown.data, ...data } })
     throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${whereAndWhy(thrown)}`, {
       cause: thrown,
+      data,
     })
   }
 }
@@ -111,10 +114,12 @@ async function moduleAt(path: string, { again = false }: Pick<LoadOptions, 'agai
 }
 
 let imports = 0
+const failed = new Set<string>()
 
-/** A module is evaluated once for each URL, also one that failed. */
+/** A module is evaluated once for each URL; one that failed may have been mended. */
 function moduleUrl(file: string, again = false): string {
-  return `${pathToFileURL(file).href}${again ? `?again=${++imports}` : ''}`
+  const { href } = pathToFileURL(file)
+  return again || failed.has(href) ? `${href}?again=${++imports}` : href
 }
 
 /** What a file exports, TypeScript or not. */
@@ -139,7 +144,12 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
 /** Stacks of what is imported from now on name the sources; worker threads do the same (workers/thread/entry.ts). */
 async function importMapped(module: string): Promise<object> {
   process.setSourceMapsEnabled(true)
-  return import(module)
+  try {
+    return await import(module)
+  } catch (thrown) {
+    failed.add(module)
+    throw thrown
+  }
 }
 
 function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {

@@ -40,11 +40,17 @@ export async function watchApp(app: URL | string, { onChange, clock = systemCloc
   return watched
 }
 
+interface FolderWatch {
+  readonly watcher: FSWatcher
+  /** A folder that was removed and made anew is another one. */
+  readonly inode: number | undefined
+}
+
 class WatchedApp implements AppWatch {
   readonly #path: string
   readonly #clock: Clock
   readonly #onChange: WatchAppOptions['onChange']
-  readonly #watchers = new Map<string, FSWatcher>()
+  readonly #watchers = new Map<string, FolderWatch>()
   /** Hashes of contents by path. */
   #contents: ReadonlyMap<string, string> = new Map()
   #cancel: (() => void) | undefined
@@ -75,38 +81,31 @@ class WatchedApp implements AppWatch {
     return [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file))
   }
 
-  /** A folder that is made anew is another one: its watcher is, too. */
   #watch(files: Iterable<string>): void {
     if (this.#closed) return
     const folders = new Set([...foldersOf(this.#path), ...[...files].map(dirname)].map(existing))
-    for (const [folder, watcher] of this.#watchers) {
-      if (folders.has(folder) && existsSync(folder)) continue
-      watcher.close()
-      this.#watchers.delete(folder)
-    }
+    for (const folder of this.#watchers.keys()) if (!folders.has(folder) || this.#isGone(folder)) this.#unwatch(folder)
     for (const folder of folders) {
       if (this.#watchers.has(folder)) continue
       const watcher = watch(folder, (_, name) => this.#noticed(folder, name))
-      watcher.on('error', () => this.#lost(folder, watcher))
-      this.#watchers.set(folder, watcher)
+      watcher.on('error', () => this.#lookSoon())
+      this.#watchers.set(folder, { watcher, inode: inodeOf(folder) })
     }
   }
 
-  #lost(folder: string, watcher: FSWatcher): void {
-    watcher.close()
-    if (this.#watchers.get(folder) === watcher) this.#watchers.delete(folder)
-    this.#lookSoon()
+  #isGone(folder: string): boolean {
+    return this.#watchers.get(folder)?.inode !== inodeOf(folder)
+  }
+
+  #unwatch(folder: string): void {
+    this.#watchers.get(folder)?.watcher.close()
+    this.#watchers.delete(folder)
   }
 
   #noticed(folder: string, name: string | null): void {
-    // The folder itself was moved or removed.
-    if (!existsSync(folder)) {
-      this.#watchers.get(folder)?.close()
-      this.#watchers.delete(folder)
-      return this.#lookSoon()
-    }
     const path = name === null ? folder : join(folder, name)
-    if (mayBeSource.test(path) || this.#isAbove(path) || foldersOf(this.#path).includes(path)) this.#lookSoon()
+    const isMeant = mayBeSource.test(path) || this.#isAbove(path) || foldersOf(this.#path).includes(path)
+    if (isMeant || this.#isGone(folder)) this.#lookSoon()
   }
 
   /** Whether it is a file of the app, or a folder that has one. */
@@ -137,8 +136,7 @@ class WatchedApp implements AppWatch {
   close(): void {
     this.#closed = true
     this.#cancel?.()
-    for (const watcher of this.#watchers.values()) watcher.close()
-    this.#watchers.clear()
+    for (const folder of this.#watchers.keys()) this.#unwatch(folder)
   }
 }
 
@@ -180,6 +178,10 @@ function foldersOf(path: string): readonly string[] {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+function inodeOf(folder: string): number | undefined {
+  return statSync(folder, { throwIfNoEntry: false })?.ino
 }
 
 /** The folder, or the nearest one above it that is there. */

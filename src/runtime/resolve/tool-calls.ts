@@ -21,10 +21,13 @@ import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
 import type { Environments } from '../secrets/environment.js'
+import type { RulesOfAgent } from './turn-rules.js'
 
 export interface CallDefinitions {
   readonly app: App
   readonly envs: Environments
+  /** Absent where no turn goes on: a recorded thread is compared with definitions. */
+  readonly turnRules?: RulesOfAgent
 }
 
 export interface CallerContext {
@@ -100,6 +103,7 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
       limitMs: acts && tool.timeoutMs !== undefined ? limitOf(tool.timeoutMs, tool.retry) : undefined,
       ahead: ahead || undefined,
       inTurn: (readsContext && !ahead) || undefined,
+      repeats: tool.repeats || undefined,
       policy: policyOf(tool, args),
       needs: needs.length > 0 ? needs : undefined,
     }),
