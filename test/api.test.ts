@@ -35,10 +35,12 @@ const doors: readonly Door[] = [
       'memory',
       'nats',
       'toolMetadata',
+      'watchApp',
     ],
     types: [
       'AgentDefinition',
       'AppSource',
+      'AppWatch',
       'Attachment',
       'Budget',
       'Call',

@@ -137,7 +137,9 @@ export class ServedApp implements AppServices {
     this.#earlier.add(before)
     void before
       .retire()
-      .catch((thrown: unknown) => this.#options.settings.warn('an earlier version of the app could not be ended', thrown))
+      .catch((thrown: unknown) =>
+        this.#options.settings.warn('an earlier version of the app could not be ended', thrown),
+      )
       .finally(() => this.#earlier.delete(before))
   }
 

@@ -22,7 +22,7 @@ export interface BundleEntry {
   readonly path: string
   /** Entry module in place of the file; imports the app's files by paths relative to the folder. */
   readonly text?: string
-  /** Called with every file that goes into the bundle, also of one that then fails. */
+  /** Called with every path that is read or looked for, also of a bundle that then fails. */
   readonly onFile?: (path: string) => void
 }
 
@@ -138,6 +138,10 @@ function reportFiles(onFile: (path: string) => void): Plugin {
   return {
     name: 'report-files',
     setup(build) {
+      build.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => {
+        onFile(join(resolveDir, path))
+        return undefined
+      })
       build.onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
         onFile(path)
         return undefined

@@ -34,23 +34,22 @@ const calmMs = 50
 /** What a file of an app may be called, besides those that it imports already. */
 const mayBeSource = /\.(?:[cm]?[jt]sx?|json|md)$/
 
-export async function watchApp(app: URL | string, { onChange, clock = systemClock }: WatchAppOptions): Promise<AppWatch> {
+export async function watchApp(
+  app: URL | string,
+  { onChange, clock = systemClock }: WatchAppOptions,
+): Promise<AppWatch> {
   const watched = new WatchedApp(appPath(app), clock, onChange)
   await watched.look()
   return watched
-}
-
-interface FolderWatch {
-  readonly watcher: FSWatcher
-  /** A folder that was removed and made anew is another one. */
-  readonly inode: number | undefined
 }
 
 class WatchedApp implements AppWatch {
   readonly #path: string
   readonly #clock: Clock
   readonly #onChange: WatchAppOptions['onChange']
-  readonly #watchers = new Map<string, FolderWatch>()
+  readonly #watchers = new Map<string, FSWatcher>()
+  /** Files of the app, and those that it imports and that are not there. */
+  #paths: ReadonlySet<string> = new Set()
   /** Hashes of contents by path. */
   #contents: ReadonlyMap<string, string> = new Map()
   #cancel: (() => void) | undefined
@@ -68,50 +67,42 @@ class WatchedApp implements AppWatch {
     return [...this.#contents.keys()]
   }
 
-  /** Reads the files, and watches where they are. */
+  /** Reads the files, and watches where they are; returns those that have changed. */
   async look(): Promise<readonly string[]> {
     const before = this.#contents
     // Watched before they are read: a change in between is seen.
-    this.#watch(before.keys())
-    const files = await filesOf(this.#path, before.keys())
-    this.#watch(files)
-    const after = await contentsOf(files)
+    this.#watch()
+    this.#paths = await pathsOf(this.#path, before.keys())
+    this.#watch()
+    const after = await contentsOf(this.#paths)
     if (this.#closed) return []
     this.#contents = after
     return [...new Set([...before.keys(), ...after.keys()])].filter((file) => before.get(file) !== after.get(file))
   }
 
-  #watch(files: Iterable<string>): void {
+  /** All watchers are made anew: a folder that was removed and made again is another one, under the same name. */
+  #watch(): void {
     if (this.#closed) return
-    const folders = new Set([...foldersOf(this.#path), ...[...files].map(dirname)].map(existing))
-    for (const folder of this.#watchers.keys()) if (!folders.has(folder) || this.#isGone(folder)) this.#unwatch(folder)
+    const folders = new Set([...foldersOf(this.#path), ...[...this.#paths].map(dirname)].map(existing))
+    const before = [...this.#watchers.values()]
+    this.#watchers.clear()
     for (const folder of folders) {
-      if (this.#watchers.has(folder)) continue
       const watcher = watch(folder, (_, name) => this.#noticed(folder, name))
       watcher.on('error', () => this.#lookSoon())
-      this.#watchers.set(folder, { watcher, inode: inodeOf(folder) })
+      this.#watchers.set(folder, watcher)
     }
-  }
-
-  #isGone(folder: string): boolean {
-    return this.#watchers.get(folder)?.inode !== inodeOf(folder)
-  }
-
-  #unwatch(folder: string): void {
-    this.#watchers.get(folder)?.watcher.close()
-    this.#watchers.delete(folder)
+    for (const watcher of before) watcher.close()
   }
 
   #noticed(folder: string, name: string | null): void {
     const path = name === null ? folder : join(folder, name)
-    const isMeant = mayBeSource.test(path) || this.#isAbove(path) || foldersOf(this.#path).includes(path)
-    if (isMeant || this.#isGone(folder)) this.#lookSoon()
+    if (mayBeSource.test(path) || this.#isAbove(path) || foldersOf(this.#path).includes(path)) this.#lookSoon()
   }
 
-  /** Whether it is a file of the app, or a folder that has one. */
+  /** Whether it is a file of the app, or a folder that has one or should have. */
   #isAbove(path: string): boolean {
-    if (this.#contents.has(path)) return true
-    for (const file of this.#contents.keys()) if (file.startsWith(`${path}${sep}`)) return true
+    if (this.#paths.has(path)) return true
+    for (const file of this.#paths) if (file.startsWith(`${path}${sep}`)) return true
     return false
   }
 
@@ -136,12 +127,13 @@ class WatchedApp implements AppWatch {
   close(): void {
     this.#closed = true
     this.#cancel?.()
-    for (const folder of this.#watchers.keys()) this.#unwatch(folder)
+    for (const watcher of this.#watchers.values()) watcher.close()
+    this.#watchers.clear()
   }
 }
 
-/** The files of an app; `before`: those that it had, which count while it has mistakes. */
-async function filesOf(path: string, before: Iterable<string>): Promise<ReadonlySet<string>> {
+/** The files of an app, also those that it lacks; `before`: what it had, which counts while it has mistakes. */
+async function pathsOf(path: string, before: Iterable<string>): Promise<ReadonlySet<string>> {
   const files = new Set<string>()
   const onFile = (file: string): void => void files.add(file)
   try {
@@ -156,7 +148,7 @@ async function filesOf(path: string, before: Iterable<string>): Promise<Readonly
     return files
   } catch {
     // Whoever loads the app is told what is wrong with it.
-    for (const file of before) if (existsSync(file)) onFile(file)
+    for (const file of before) onFile(file)
     return files
   }
 }
@@ -178,10 +170,6 @@ function foldersOf(path: string): readonly string[] {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-}
-
-function inodeOf(folder: string): number | undefined {
-  return statSync(folder, { throwIfNoEntry: false })?.ino
 }
 
 /** The folder, or the nearest one above it that is there. */
