@@ -95,7 +95,7 @@ it(
     write('more.mjs', `export const more = ''\nexport const = 5`)
     await dev.says('more.mjs:2:14: ')
     await dev.says('the version before goes on')
-    expect(await skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'])).toMatchObject({
+    expect(await skein(['send', 't1', 'go', '--wait'])).toMatchObject({
       stdout: 'two says: paid by two\n',
     })
     write('more.mjs', `export const more = ''\n\nthrow new Error('not ready')`)
