@@ -4,7 +4,7 @@ export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from
 export { toolMetadata } from './agent/effect.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
-export { connectSkein, createSkein, diagnose } from './runtime/open.js'
+export { connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
 export { local } from './backend/local/local.js'
 export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
@@ -41,6 +41,7 @@ export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
 export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
+export type { AppWatch, WatchAppOptions } from './runtime/app/watch.js'
 export type {
   Attachment,
   InjectOptions,

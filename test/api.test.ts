@@ -40,10 +40,12 @@ const doors: readonly Door[] = [
       'nats',
       'stepCountIs',
       'toolMetadata',
+      'watchApp',
     ],
     types: [
       'AgentDefinition',
       'AppSource',
+      'AppWatch',
       'Attachment',
       'Budget',
       'Call',

@@ -295,6 +295,20 @@ export class Host {
     if (this.#partitions.get(number) === partition) this.#partitions.delete(number)
   }
 
+  /**
+   * The definitions have changed: each thread that is awake looks again at what follows from its state, and those are
+   * woken that could not go on with the definitions before (TH6: they lacked their agent; or values).
+   */
+  async redefined(): Promise<void> {
+    const { backend, settings } = this.#options
+    for (const [number, partition] of this.#partitions) {
+      if (partition.leaving) continue
+      partition.redefined()
+      const { due } = await findUnfinished(backend, number, settings.resuming)
+      if (!this.#closing) this.#wakeAll(partition, due)
+    }
+  }
+
   /** A new watcher of a tree asks for what is being said in it. */
   #catchUp(value: Json): void {
     if (!isObject(value) || typeof value['root'] !== 'string') return

@@ -171,6 +171,22 @@ export class HeldPartition {
     this.#stuck.noteAnswered(thread)
   }
 
+  /** The definitions have changed: a thread whose agent has come or gone starts over from its journal. */
+  redefined(): void {
+    for (const resident of [...this.residents.values()]) {
+      const { state, parked } = resident
+      if ((this.#lacks(state) === undefined) === (parked === undefined)) resident.begin()
+      else this.#startOver(resident)
+    }
+  }
+
+  #startOver(resident: Resident): void {
+    this.#remove(resident)
+    resident.stop()
+    this.#stuck.startsOver(resident.id)
+    this.deliver(resident.id)
+  }
+
   /** Why the thread cannot go on with the definitions that there are; one that has ended needs none. */
   #lacks(state: ThreadState): Failure | undefined {
     const { services, settings } = this.#options
