@@ -4,7 +4,7 @@ export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from
 export { toolMetadata } from './agent/effect.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
-export { connectSkein, createSkein, diagnose } from './runtime/open.js'
+export { connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
 export { local } from './backend/local/local.js'
 export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
@@ -41,6 +41,7 @@ export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
 export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
+export type { AppWatch, WatchAppOptions } from './runtime/app/watch.js'
 export type {
   Attachment,
   InjectOptions,
@@ -59,7 +60,8 @@ export type { VariableRequest, Variables } from './runtime/handles/variable-requ
 export type { ThreadFiles } from './runtime/handles/thread-files.js'
 export type { ThreadValues } from './runtime/handles/thread-values.js'
 export type { ChildEntry, Tree } from './runtime/handles/thread-tree.js'
-export type { Run, ToolEvent, WaitOptions } from './runtime/watch/run.js'
+export type { Run, WaitOptions } from './runtime/watch/run.js'
+export type { RunStreams, StreamOptions, ToolEvent } from './runtime/watch/run-streams.js'
 export type { ContextUpdate, RunCall, RunResult, ThreadProjection } from './runtime/watch/projection.js'
 export type { ChildView } from './runtime/watch/child-views.js'
 export type { ThreadChange, ThreadView, ThreadViewOptions, ViewOptions } from './runtime/watch/view.js'
