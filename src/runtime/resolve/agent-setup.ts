@@ -11,6 +11,7 @@ import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
 import { promptPieces } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { SideName } from '../../core/records/message.js'
 import type { SessionRole } from '../../core/records/session.js'
@@ -99,6 +100,8 @@ export function createAgentSetup(
   // A prompt tool has one request: an agent that took over would never speak.
   const handoffs = handoffsOf(app, once ? [] : others, agentName)
   const response = prompt.outputSchema && responseForm(prompt.outputSchema)
+  // Tools of the provider are offered, and never called here.
+  const own = names.filter((name) => !app.tools.get(name)?.provider)
   const specs = [
     ...names.map((name) => specOf(app, name)),
     ...childTools.tools,
@@ -113,10 +116,10 @@ export function createAgentSetup(
     prompt,
     text: promptPieces(app, prompt),
     model,
-    offered: { specs, allowed: new Set(names) },
+    offered: { specs, allowed: new Set(own) },
     offeredWithArchive: {
       specs: [...specs, specOf(app, archiveTool)],
-      allowed: new Set([...names, archiveTool]),
+      allowed: new Set([...own, archiveTool]),
     },
     childTools,
     handoffs,
@@ -159,6 +162,7 @@ function specOf(app: App, name: string): ToolSpec {
     name,
     description: app.tools.get(name)?.description ?? '',
     parameters: app.parameters.get(name) ?? {},
+    ...defined({ provider: app.tools.get(name)?.provider }),
   }
 }
 

@@ -23,6 +23,8 @@ import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../c
 import { addUsage, noUsage, sumUsage } from '../../core/usage.js'
 import type { Usage } from '../../core/usage.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
+import type { ProviderParts } from '../../core/records/provider-parts.js'
+import { providerCallsOf } from '../../core/records/provider-parts.js'
 import { ChildViews } from './child-views.js'
 import type { ChildView } from './child-views.js'
 
@@ -63,6 +65,8 @@ export interface RunCall {
   readonly waitsFor?: HoldReason
   /** Where it waits for variables: those that have no value. */
   readonly missing?: readonly string[]
+  /** The model's provider made and ran it. */
+  readonly byProvider?: true
 }
 
 export interface ContextUpdate {
@@ -169,11 +173,19 @@ export class Projector {
     if (record.type === 'child.reported' && state.usageBelow !== usageBelow)
       this.#below = addUsage(this.#below, sumUsage(record.spent?.byModel ?? []))
     const ended = turnBefore && state.turn !== turnBefore ? turnBefore : undefined
-    const calls = this.#changedCalls(state.slots, { ...callsBefore, ended: ended !== undefined })
+    const changed = this.#changedCalls(state.slots, { ...callsBefore, ended: ended !== undefined })
+    const calls = record.type === 'model.replied' && record.kept ? [...this.#ranBy(record.kept), ...changed] : changed
     const children = this.#children.after(record, childrenBefore)
     if (!ended) return { messages, calls, children, contexts }
     this.#result = this.#resultOf(ended)
     return { messages, calls, children, contexts, result: this.#result }
+  }
+
+  /** Calls that the provider ran, as part of its reply. */
+  #ranBy(kept: ProviderParts): readonly RunCall[] {
+    const ran = providerCallsOf(kept).map((call): RunCall => ({ ...call, byProvider: true }))
+    for (const call of ran) this.#calls.set(call.id, call)
+    return ran
   }
 
   /** A turn begins. */
