@@ -1,6 +1,7 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
 export { toolMetadata } from './agent/effect.js'
+export { fromSkills } from './agent/skills.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
 export { connectSkein, createSkein, diagnose } from './runtime/open.js'
@@ -25,6 +26,8 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AppNames, NameOf } from './agent/naming.js'
+export type { SkillsetDefinition } from './agent/skills.js'
 export type {
   InferPromptInput,
   InferPromptOutput,

@@ -50,7 +50,7 @@ export function toLanding(
     definitions,
     setup,
     reply,
-    caller: { threadId: state.id, allowed, offered: specs },
+    caller: { threadId: state.id, allowed, offered: specs, ...defined({ skills: setup.skills }) },
     context: createReplyContext(definitions, state, step),
     handoff: {},
   }
