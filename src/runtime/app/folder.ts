@@ -123,7 +123,10 @@ export const definitions = files.flatMap(({ own, name }) => own.map((definition)
 `
 }
 
-type Collected = Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>>
+interface Collected extends Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>> {
+  /** Those whose names no other file gives. */
+  readonly documents: readonly MarkdownFile[]
+}
 
 /** The definitions that the bundle exports, each with its file, and the mistakes in files. */
 export function collectDefinitions({ files, documents }: AppFolder, module: object): Collected {
@@ -150,24 +153,31 @@ export function collectDefinitions({ files, documents }: AppFolder, module: obje
     if (own.length === 1 && definition && sections[section].includes(definition.kind) && !other)
       found.set({ ...definition, name }, path)
   }
-  return { files: found, mistakes: [...duplicates, ...duplicateDocuments(documents, files), ...mistakes], claimed }
+  const unique = documents.filter((document, index) => {
+    const others = [...files, ...documents.slice(0, index)]
+    const twice = duplicatesOf(document, others)
+    if (twice.length > 0) claimed.push({ kind: 'agent', name: document.name }, { kind: 'prompt', name: document.name })
+    duplicates.push(...twice)
+    return twice.length === 0
+  })
+  return { files: found, mistakes: [...duplicates, ...mistakes], claimed, documents: unique }
 }
 
 /** A file in agents/ is a prompt, too. */
-function duplicateDocuments(documents: readonly MarkdownFile[], files: readonly AppFile[]): readonly Mistake[] {
-  return documents.flatMap(({ path, section, name }, index) => {
-    const sameName = [...files, ...documents.slice(0, index)].filter((other) => other.name === name)
-    const kinds = section === 'agents' ? (['agents', 'prompts'] as const) : (['prompts'] as const)
-    return kinds.flatMap((kind): readonly Mistake[] => {
-      const other = sameName.find((each) => each.section === kind || (kind === 'prompts' && isAgentDocument(each)))
-      if (!other) return []
-      const what = kind === 'agents' ? 'agent' : 'prompt'
-      return [{ code: 'DUPLICATE_NAME', text: `${path} and ${other.path} both name the ${what} "${name}"; keep one` }]
-    })
+function duplicatesOf({ path, section, name }: MarkdownFile, others: readonly SectionFile[]): readonly Mistake[] {
+  const sameName = others.filter((other) => other.name === name)
+  const kinds = section === 'agents' ? (['agents', 'prompts'] as const) : (['prompts'] as const)
+  return kinds.flatMap((kind): readonly Mistake[] => {
+    const other = sameName.find((each) => each.section === kind || (kind === 'prompts' && isAgentDocument(each)))
+    if (!other) return []
+    const what = kind === 'agents' ? 'agent' : 'prompt'
+    return [{ code: 'DUPLICATE_NAME', text: `${path} and ${other.path} both name the ${what} "${name}"; keep one` }]
   })
 }
 
-function isAgentDocument({ path, section }: Pick<AppFile, 'path' | 'section'>): boolean {
+type SectionFile = Pick<AppFile, 'path' | 'section' | 'name'>
+
+function isAgentDocument({ path, section }: SectionFile): boolean {
   return section === 'agents' && path.endsWith('.md')
 }
 

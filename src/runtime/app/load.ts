@@ -116,7 +116,7 @@ export async function importFile(path: string): Promise<object> {
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
   const module = pathToFileURL(await bundle({ path, text: entryModule(folder) })).href
-  const { files, mistakes, claimed } = collectDefinitions(folder, await importMapped(module))
+  const { files, mistakes, claimed, documents } = collectDefinitions(folder, await importMapped(module))
   return assemble([...files.keys()], `the folder ${path}`, {
     ...options,
     module,
@@ -124,7 +124,7 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
     mistakes,
     claimed,
     warnings: folder.warnings,
-    documents: folder.documents,
+    documents,
     skillFolders: folder.skills,
   })
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
-import type { Definition, Prompt } from '../../../../src/agent/define.js'
+import type { Definition, Prompt, ToolDefinition } from '../../../../src/agent/define.js'
 import { fromSkills } from '../../../../src/agent/skills.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
@@ -13,7 +13,7 @@ import type { ScriptedModel, ScriptedReply } from '../../../../src/models/script
 import { loadAppWithTools } from '../../../../src/runtime/app/load.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { looseTool } from '../../../helpers/app.js'
-import { deferred } from '../../../helpers/deferred.js'
+import { deferred, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const five = new URL('../fixtures/skills/', import.meta.url)
@@ -107,13 +107,21 @@ describe('skills', () => {
     expect(seen).toEqual([
       '# Dates\n\nWrite dates as 2026-11-17.\nA month alone is 2026-11.\n',
       'Write dates as 2026-11-17.\n',
-      '/form/fields.awk: a copy of form-filler/scripts/fields.awk (143 bytes)',
+      '/form/fields.awk: a copy of form-filler/scripts/fields.awk (127 bytes)',
     ])
   })
 
   it('E2: nothing but the files of the skill can be read', async () => {
     const skill = 'form-filler'
-    const paths = ['../code-review/SKILL.md', '/etc/passwd', '..', 'scripts/../../x', 'SKILL.md', 'fields.awk', 'scripts']
+    const paths = [
+      '../code-review/SKILL.md',
+      '/etc/passwd',
+      '..',
+      'scripts/../../x',
+      'SKILL.md',
+      'fields.awk',
+      'scripts',
+    ]
     const seen = await ask(reader([...paths.map((path) => read({ skill, path })), 'Done.']))
     expect(seen.map((text) => /^Error (\w+)/.exec(text)?.[1])).toEqual([
       'TOOL_PATH_ESCAPE',
@@ -132,13 +140,11 @@ describe('skills', () => {
   it('E2: a prompt has the skills that it names, and no others', async () => {
     const named = reader(
       [load('data-analysis'), load('code-reviw'), read({ skill: 'release-notes', path: 'x' }), 'Done.'],
-      { skills: ['release-notes-x', 'code-review'].slice(1) },
+      { skills: ['code-review'] },
     )
     const seen = await ask(named)
     expect(named.model.requests[0]?.system).toMatch(/<skill name="code-review">[^\n]*\n<\/skills>$/)
-    expect(seen[0]).toBe(
-      'Error TOOL_INPUT_INVALID: there is no skill "data-analysis" here; there are: code-review',
-    )
+    expect(seen[0]).toBe('Error TOOL_INPUT_INVALID: there is no skill "data-analysis" here; there are: code-review')
     expect(seen[1]).toContain('did you mean code-review?')
     expect(seen[2]).toContain('there is no skill "release-notes" here')
     const none = reader(['Hello.'], {})
@@ -174,29 +180,36 @@ onEveryStore('skills', (world) => {
   it('E2, P3: after a restart with another version of the app, a skill that is gone is an error result', async () => {
     const started = deferred<void>()
     const never = deferred<void>()
-    const wait = (before: boolean): Definition =>
+    const wait = (before: boolean): ToolDefinition =>
       looseTool('wait', async () => {
         started.resolve()
         if (before) await never.promise
         return 'waited'
       })
     const script: readonly ScriptedReply[] = [
-      { calls: [{ tool: 'wait', args: {} }, { tool: 'load_skill', args: { name: 'code-review' } }] },
+      {
+        calls: [
+          { tool: 'wait', args: {} },
+          { tool: 'load_skill', args: { name: 'code-review' } },
+        ],
+      },
     ]
     const options = { limits: { maxParallelTools: 1 }, closeGraceMs: 0 }
     const first = reader(script, { skills: true, tools: ['wait'] })
     const before = await world.open([...first.app, wait(true)], options)
     const run = (await before.threads.create({ agent: 'helper', id: 't' })).send('go')
     await started.promise
-    await world.close(before)
-    await run.result().catch(() => undefined)
+    await until('the calls to be durable', async () => (await run.pendingToolCalls()).length === 2)
+    const closed = world.close(before)
+    world.clock.advance(0)
+    await closed
 
     const other = await mkdtemp(join(tmpdir(), 'skein-skills-'))
     await cp(new URL('release-notes', five), join(other, 'release-notes'), { recursive: true })
     const then = reader([load('code-review'), load('release-notes'), 'Done.'], { skills: true, tools: ['wait'] }, other)
     const after = await world.open([...then.app, wait(false)], options)
     const thread = await after.threads.get('t')
-    expect(await thread?.settled()).toBeDefined()
+    expect(await thread.run(run.id).text()).toBe('Done.')
     const [, gone, unknown, found] = results(then.model)
     expect(gone).toMatch(/^Error TOOL_INPUT_INVALID: there is no skill "code-review" here; there are: release-notes$/)
     expect(unknown).toBe(gone)
@@ -290,8 +303,6 @@ describe('a folder app with skills', () => {
 
   it('E2: no link leads out of a skill, and one skill has one home', async () => {
     await put({ 'skills/a/SKILL.md': skill('a'), 'skills/b/SKILL.md': skill('b'), 'other/a/SKILL.md': skill('a') })
-    await put({ 'tools/more.ts': `import { fromSkills } from 'skein'\nexport default fromSkills('x')` })
-    await rm(join(dir, 'tools'), { recursive: true })
     await symlink('/etc/hostname', join(dir, 'skills/a/host.txt'))
     await symlink('SKILL.md', join(dir, 'skills/b/copy.md'))
     await symlink('../other/a', join(dir, 'skills/c'))
@@ -354,4 +365,3 @@ describe('a folder app with skills', () => {
     ])
   })
 })
-
