@@ -22,6 +22,7 @@ import type {
   StopReason,
   ThreadCreated,
 } from '../../src/core/records/record.js'
+import type { TurnRules } from '../../src/core/records/rules.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -34,6 +35,7 @@ import { positionAt } from './position.js'
 import type { Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
+import type { RecentCall } from './decide/repetition.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
@@ -56,6 +58,10 @@ export interface Turn {
   /** Calls that were made, those that children answer too. */
   calls: number
   readonly limits: Amounts | undefined
+  /** What definitions say about its steps. */
+  rules: TurnRules | undefined
+  /** The last answered calls, where repetition is looked for. */
+  recent: RecentCall[] | undefined
   /** Why the turn ends when the calls of its step are answered, and a detail for people. */
   stop: StopReason | undefined
   detail: string | undefined

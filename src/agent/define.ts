@@ -206,6 +206,8 @@ interface ToolFields<
   /** Equal calls within a run are executed once. */
   readonly cache?: boolean | CachePolicy<ParsedOf<Args>>
   readonly retry?: RetryPolicy
+  /** It is meant to be called again and again, as a tool that polls: `limits.repetition` does not count it. */
+  readonly repeats?: boolean
   /** After this long the call is aborted and the model reads TOOL_TIMED_OUT. */
   readonly timeoutMs?: number
   /**

@@ -170,6 +170,7 @@ const forms = {
       )
       .optional(),
     retry: retry.optional(),
+    repeats: z.boolean().optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
     commutes: z.boolean().optional(),

@@ -18,6 +18,7 @@ const byStop: Readonly<Record<StopReason, ExitCode>> = {
   reply_paused: exitCode.failed,
   max_steps: exitCode.failed,
   max_tool_calls: exitCode.failed,
+  repetition: exitCode.failed,
   max_tokens: exitCode.failed,
   max_cost: exitCode.failed,
   budget_spent: exitCode.failed,

@@ -26,6 +26,7 @@ import { createLoad, profileOf } from './identity.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
 import { createAgentSetups } from './resolve/agent-setup.js'
+import { createTurnRules } from './resolve/turn-rules.js'
 import type { Services } from './services.js'
 import { Environments } from './secrets/environment.js'
 import { keySource } from './secrets/key-source.js'
@@ -78,6 +79,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       quota: settings.fileQuota,
       childLimits: settings.childLimits,
       setupOf: createAgentSetups(app),
+      turnRules: createTurnRules(app, settings.host.rules),
       model: createModels(app, { clock, random, gates }),
       ...defined({ quotas }),
     }

@@ -13,6 +13,7 @@ import type { Message, SideName } from '../../../src/core/records/message.js'
 import type { CallDecided, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
+import { noteRecent, stopAtRepetition } from '../decide/repetition.js'
 import { conclude, isFor } from './session.js'
 import { drain } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
@@ -29,6 +30,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     const { outcome, ...files } = receiveFiles(state, slot, landed)
     slot.outcome = outcome
     noteEffect(state, slot, landed)
+    if (state.turn) noteRecent(state.turn, slot.call, outcome)
     if (state.child?.gives && state.turn)
       (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
@@ -44,6 +46,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
   state.envOfStep = undefined
   if (!cutOff) conclude(state, at)
   stopAtLimit(state)
+  stopAtRepetition(state)
   takeQueued(state)
 }
 

@@ -182,6 +182,7 @@ export function conclude(state: ThreadState, at: number): void {
 /** Reasons after which not even queued calls are made in the turn. */
 const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
   'max_steps',
+  'repetition',
   'max_session_turns',
   'session_stopped',
   'session_failed',

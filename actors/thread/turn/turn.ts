@@ -26,7 +26,7 @@ import type { QueuedCall, ThreadState, Turn } from '../state.js'
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
 
 export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
-  const { run, at, deadlineAt, limits, session } = record
+  const { run, at, deadlineAt, limits, session, rules } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
   // A turn that failed, or whose budget was spent, is resumed: its messages begin where that turn's did.
@@ -47,6 +47,8 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     usage: noUsage,
     calls: 0,
     limits,
+    rules,
+    recent: undefined,
     stop: undefined,
     detail: undefined,
     tally: undefined,
@@ -88,6 +90,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const output = calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered
   if (output !== undefined) turn.output = output
   if (record.relaxes !== undefined) turn.relaxed = record.relaxes
+  if (record.rules) turn.rules = { ...turn.rules, a: record.rules }
   noteSpeaker(state, record.side)
   nameChildren(state, record)
   spend(state, record)

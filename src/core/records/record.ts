@@ -48,6 +48,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
+import type { StepRules, TurnRules } from './rules.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
@@ -169,6 +170,7 @@ export interface TurnStarted {
   readonly limits?: Amounts
   /** Two sides speak by turns: which is first, and after how many turns of each the session ends. */
   readonly session?: { readonly side: SideName; readonly maxTurns: number }
+  readonly rules?: TurnRules
 }
 
 export interface ModelReplied {
@@ -194,6 +196,8 @@ export interface ModelReplied {
   readonly failure?: Failure
   /** The call that this prompt forces was made: it is forced no more in this turn. */
   readonly relaxes?: string
+  /** A call of it hands the thread over: the rules of the agent that takes over. */
+  readonly rules?: StepRules
   /** Whose reply it is, where there are two sides. */
   readonly side?: SideName
   /** What people call whoever speaks. */

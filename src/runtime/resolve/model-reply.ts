@@ -91,7 +91,7 @@ function recordOf(recording: Recording, call: RequestedCall, index: number): May
 }
 
 function landingOf(
-  { definitions: { app }, setup, reply, handoff }: Recording,
+  { definitions: { app, turnRules }, setup, reply, handoff }: Recording,
   { step, state }: ModelAnswer,
   calls: readonly RecordedCall[],
 ): Landing {
@@ -106,6 +106,7 @@ function landingOf(
     usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model),
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
     ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label }),
+    ...(handoff.to !== undefined && defined({ rules: turnRules?.(handoff.to)?.a })),
   }
   return { kind: 'reply', reply: recorded, rules: replyRules(setup, maxSteps) }
 }

@@ -22,10 +22,13 @@ import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
 import { skillRefusal } from '../../tools/own/skills.js'
 import type { Environments } from '../secrets/environment.js'
+import type { RulesOfAgent } from './turn-rules.js'
 
 export interface CallDefinitions {
   readonly app: App
   readonly envs: Environments
+  /** Absent where no turn goes on: a recorded thread is compared with definitions. */
+  readonly turnRules?: RulesOfAgent
 }
 
 export interface CallerContext {
@@ -105,6 +108,7 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
       limitMs: acts && tool.timeoutMs !== undefined ? limitOf(tool.timeoutMs, tool.retry) : undefined,
       ahead: ahead || undefined,
       inTurn: (readsContext && !ahead) || undefined,
+      repeats: tool.repeats || undefined,
       policy: policyOf(tool, args),
       needs: needs.length > 0 ? needs : undefined,
     }),
