@@ -1,4 +1,4 @@
-/** `read_skill_file`: a file of a skill, whose content the host has in memory; read, or copied to the thread's files. */
+/** `read_skill_file`: a file of a skill, whose content is in memory: read, or copied to the thread's files. */
 import type { ToolState } from '../../src/agent/define.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { outputBytes } from '../../src/tools/own/limits.js'

@@ -8,6 +8,7 @@
  *   coding agents call them. A name that fits nothing stays, and is a mistake of the app like any other.
  */
 import { readFile, stat } from 'node:fs/promises'
+import { z } from 'zod'
 import type { AppOptions, Mistake } from '../../agent/app.js'
 import type { Claim } from '../../agent/checks/mentions.js'
 import type { Definition, ModelDefinition } from '../../agent/define.js'
@@ -84,7 +85,7 @@ function lineOf({ lineOf: find, bodyLine }: FrontMatter, field: readonly Propert
 // ── fields ──
 
 /** Fields that the file itself decides. */
-const own = new Set(['kind', 'name', 'type', 'sideA', 'sideB', 'maxSessionTurns', 'prompt'])
+const fixed = new Set(['kind', 'name', 'type', 'sideA', 'sideB', 'maxSessionTurns', 'prompt'])
 /** Fields that the loader reads itself. */
 const common = ['name', 'description', 'tools', 'model', 'skills', 'disallowedTools']
 /** For people and for other programs. */
@@ -101,13 +102,22 @@ const foreign: Readonly<Record<string, string>> = {
   isolation: 'who calls an agent says which files it gets (files: fork)',
 }
 
-const ofPrompt = new Set(fieldNames.prompt.filter((field) => !own.has(field)))
-const ofAgent = new Set(fieldNames.agent.filter((field) => !own.has(field)))
-const ofSide = new Set(fieldNames.side.filter((field) => !own.has(field)))
+const ofPrompt = new Set(fieldNames.prompt.filter((field) => !fixed.has(field)))
+const ofAgent = new Set(fieldNames.agent.filter((field) => !fixed.has(field)))
+const ofSide = new Set(fieldNames.side.filter((field) => !fixed.has(field)))
 
 function fieldsIn(section: MarkdownFile['section']): readonly string[] {
   return [...common, ...ofPrompt, ...(section === 'agents' ? [...ofAgent, ...ofSide] : [])]
 }
+
+const names = z.union([z.null(), z.string(), z.array(z.unknown())], 'must be names with commas between them, or a list')
+
+const commonForm = z.looseObject({
+  description: z.string('must be a text').optional(),
+  tools: names.optional(),
+  disallowedTools: names.optional(),
+  skills: z.union([z.boolean(), names], 'must be true, names with commas between them, or a list').optional(),
+})
 
 interface LineText {
   readonly line: number
@@ -124,14 +134,10 @@ function checkDocument(
     .filter((field) => !known.includes(field) && !silent.has(field))
     .map((field) => ({ line: find([field]), text: `${field}: ${unknownField(field, known)}` }))
   const say = (field: string, text: string): unknown => found.push({ line: find([field]), text: `${field}: ${text}` })
-  const { name: ownName = name, description, tools, skills, model } = fields
+  const { name: ownName = name, tools, model } = fields
   if (ownName !== name)
     say('name', `it is ${JSON.stringify(ownName)}, and the file gives the name: rename one, or leave it out`)
-  if (description !== undefined && typeof description !== 'string') say('description', 'must be a text')
-  if (tools !== undefined && tools !== null && typeof tools !== 'string' && !Array.isArray(tools))
-    say('tools', 'must be names with commas between them, or a list')
-  if (skills !== undefined && typeof skills !== 'boolean' && typeof skills !== 'string' && !Array.isArray(skills))
-    say('skills', 'must be true, names with commas between them, or a list')
+  for (const { path, message } of commonForm.safeParse(fields).error?.issues ?? []) say(String(path[0]), message)
   for (const tool of namesIn(tools)) {
     const wrong = typeof tool === 'string' ? unusable(tool) : undefined
     if (wrong !== undefined) found.push({ line: find(['tools', String(tool)]), text: `tools: ${wrong}` })
@@ -200,11 +206,11 @@ function createResolver(others: readonly Definition[], agents: readonly string[]
 }
 
 function resolveModel(name: unknown, models: readonly ModelDefinition[]): ReturnType<Resolver['model']> {
-  const names = models.map((model) => model.name)
+  const own = models.map((model) => model.name)
   const called = (alias: string): ModelDefinition | undefined =>
     models.find((model) => model.name === alias) ??
     models.find(({ aliases = [] }) => Array.isArray(aliases) && aliases.includes(alias))
-  const known = `there are: ${names.join(', ') || 'none'}`
+  const known = `there are: ${own.join(', ') || 'none'}`
   if (name === undefined || name === null || name === 'inherit') {
     const only = called('inherit') ?? (models.length === 1 ? models[0] : undefined)
     return only
@@ -214,11 +220,11 @@ function resolveModel(name: unknown, models: readonly ModelDefinition[]): Return
   if (typeof name !== 'string') return { why: 'must be the name of a model' }
   const found = called(name)
   if (found) return { name: found.name }
-  const meant = nearest(name, names)
+  const meant = nearest(name, own)
   return {
     why:
-      `the app has no model "${name}"; ${meant === undefined ? '' : `did you mean "${meant}"? `}${known}. A model may ` +
-      `have other names: defineModel({ aliases: ['${name}'], … })`,
+      `the app has no model "${name}"; ${meant === undefined ? '' : `did you mean "${meant}"? `}${known}. A model ` +
+      `may have other names: defineModel({ aliases: ['${name}'], … })`,
   }
 }
 
@@ -233,8 +239,8 @@ function toDefinitions(
   const { description } = fields
   const model = resolver.model(fields['model'])
   const exposed = description === undefined ? {} : { toolDescription: description, exposeAsTool: true }
-  const pick = (names: ReadonlySet<string>, taken: ReadonlySet<string> = new Set()): object =>
-    Object.fromEntries(Object.entries(fields).filter(([field]) => names.has(field) && !taken.has(field)))
+  const pick = (wanted: ReadonlySet<string>, taken: ReadonlySet<string> = new Set()): object =>
+    Object.fromEntries(Object.entries(fields).filter(([field]) => wanted.has(field) && !taken.has(field)))
   const prompt = {
     ...(isAgent ? {} : exposed),
     ...pick(ofPrompt, isAgent ? ofAgent : undefined),
@@ -265,5 +271,5 @@ function toolsOf({ tools, disallowedTools }: FrontMatter['fields'], { tool }: Re
 }
 
 function skillsIn(value: unknown): unknown {
-  return typeof value === 'string' ? splitNames(value) : value
+  return typeof value === 'string' ? splitNames(value) : (value ?? undefined)
 }
