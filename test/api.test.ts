@@ -170,6 +170,7 @@ const doors: readonly Door[] = [
       'Variables',
       'ViewOptions',
       'WaitOptions',
+      'WatchAppOptions',
     ],
   },
   {
@@ -200,7 +201,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 100
+const oneScreen = 110
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)
