@@ -19,6 +19,7 @@ const doors: readonly Door[] = [
     path: 'src/index.ts',
     values: [
       'SkeinError',
+      'appTypes',
       'connectSkein',
       'createSkein',
       'defineAgent',
@@ -30,6 +31,7 @@ const doors: readonly Door[] = [
       'finishReasonIs',
       'fromAiSdk',
       'fromMcp',
+      'fromSkills',
       'fromTools',
       'hasToolCall',
       'hostTools',
@@ -44,6 +46,7 @@ const doors: readonly Door[] = [
     ],
     types: [
       'AgentDefinition',
+      'AppNames',
       'AppSource',
       'AppWatch',
       'Attachment',
@@ -106,6 +109,7 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
+      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
@@ -126,6 +130,7 @@ const doors: readonly Door[] = [
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
+      'SkillsetDefinition',
       'StopCondition',
       'StopReason',
       'StopWhen',
@@ -165,6 +170,7 @@ const doors: readonly Door[] = [
       'Variables',
       'ViewOptions',
       'WaitOptions',
+      'WatchAppOptions',
     ],
   },
   {
@@ -195,7 +201,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 100
+const oneScreen = 110
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)

@@ -28,6 +28,7 @@ import { providerArgs } from './provider-tool.js'
 import type { ProviderRun, ProviderTool } from './provider-tool.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
+import type { SkillsetDefinition } from './skills.js'
 
 export type {
   Agent,
@@ -305,8 +306,14 @@ export interface ToolDefinition<
   readonly uses?: readonly string[]
 }
 
-/** An MCP server (`mcp`) contributes its tools when the app is loaded. */
-export type Definition = ToolDefinition | PromptDefinition | ModelDefinition | AgentDefinition | McpDefinition
+/** An MCP server (`mcp`) contributes its tools when the app is loaded, a folder of skills (`skillset`) its skills. */
+export type Definition =
+  | ToolDefinition
+  | PromptDefinition
+  | ModelDefinition
+  | AgentDefinition
+  | McpDefinition
+  | SkillsetDefinition
 
 export function defineTool(tool: ProviderTool): ToolDefinition
 export function defineTool<

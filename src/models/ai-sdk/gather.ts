@@ -96,9 +96,12 @@ export class PartCollector {
   whole(origin: string, cut: boolean): CollectedReply {
     const calls = this.#parts.filter((part): part is CallPart => part.type === 'call' && part.complete)
     const indices = new Map(calls.map((call, index) => [call, index]))
+    const ran = new Set(this.#parts.flatMap((part) => (isRun(part) && part.type === 'ran' ? [part.id] : [])))
     const parts = this.#parts.flatMap((part): readonly ProviderPart[] => {
       const meta = part.meta && toJson(part.meta)
       const data = meta === undefined ? {} : { meta }
+      // What the provider began and did not end would be refused when it is sent back.
+      if (cut && isRun(part) && !ran.has(part.id)) return []
       if (isRun(part)) return [{ ...runOf(part), ...data }]
       if (part.type !== 'call') return [{ type: part.type, length: part.text.length, ...data }]
       const index = indices.get(part)
