@@ -51,6 +51,7 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '14-structured-output',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -254,6 +255,14 @@ test(
     expect(booked).toBeLessThan(24)
   },
 )
+
+test('R3, T12: 14-structured-output gives a value of a schema, and stops where it is told to', async () => {
+  expect((await printed(main('14-structured-output'))).trimEnd().split('\n')).toEqual([
+    'outline: Harbour, 3 pages, after 2 replies',
+    'stop_when (3 steps of 3): I have read 3 pages.',
+    'asked for, and not run: read {"page":1}',
+  ])
+})
 
 test('10-front-desk: a prompt sorts, agents take over with the whole history', async () => {
   expect(await printed(main('10-front-desk'))).toMatch(
