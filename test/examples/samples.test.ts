@@ -20,6 +20,7 @@ const prelude = `
 import {
   SkeinError, connectSkein, createSkein, defineAgent, defineModel, definePrompt, defineTool, fromMcp, fromTools, hostTools,
   local, memory, nats,
+  hasToolCall, maxCost, stepCountIs,
 } from 'skein'
 import type { Definition, ModelReply, ModelRequest, Run, Skein, Thread, ToolState } from 'skein'
 import { scriptedModel } from 'skein/testing'
