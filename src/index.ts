@@ -1,5 +1,6 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
+export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
@@ -34,6 +35,7 @@ export type {
   InferToolOutput,
   ToolCallOf,
 } from './agent/infer.js'
+export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
@@ -88,7 +90,8 @@ export type { DiagnoseOptions } from './runtime/diagnose.js'
 export type { Failure, FailureCode, FailureGroup } from './core/failure.js'
 export type { Json } from './core/json.js'
 export type { Call, Message } from './core/records/message.js'
-export type { HoldReason, StopReason } from './core/records/record.js'
+export type { FinishReason, HoldReason, StopReason } from './core/records/record.js'
+export type { StopCondition } from './core/records/stop.js'
 export type { ScheduleTime, Scheduled } from './core/records/schedule.js'
 export type { ModelUsage, Usage } from './core/usage.js'
 export type { Model, ModelReply, ModelRequest } from './models/port.js'

@@ -15,7 +15,7 @@ import type { Run, RunLocation } from '../watch/run.js'
 import type { ThreadLocation } from '../watch/view.js'
 import { plainJson } from './inbox.js'
 import type { AcceptedCommand, SendToThread } from './send-command.js'
-import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
+import { checkInjected, checkMessage, givenContext, givenRules, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
@@ -74,6 +74,7 @@ export function createThreadMessages(
         delivery,
         ...defined({ silent: silent || undefined }),
         ...givenContext(context),
+        ...givenRules(checked),
       } as const
       const accepted =
         attachments.length > 0

@@ -7,6 +7,7 @@
  *   turns that begin by themselves (a schedule, a child's answer) are counted, and continue.
  */
 import { hasEnded } from '../../../actors/thread/state.js'
+import { isResumable } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
@@ -156,7 +157,7 @@ function startsTurn(state: ThreadState, command: Command): boolean {
     case 'message':
       return command.delivery !== 'store'
     case 'resume':
-      return state.position.work === 'failed'
+      return state.position.work === 'failed' || isResumable(state.lastTurn?.reason)
     default:
       return false
   }
