@@ -109,10 +109,10 @@ const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
 
   async init(tarball) {
     await step('init, npm: a package of a workspace, whose root has the only lockfile', async () => {
-      const root = await project('init-workspace', async () => undefined, { workspaces: ['packages/*'] })
-      const made = `${root.folder}/packages/desk`
+      const top = await project('init-workspace', async () => undefined, { workspaces: ['packages/*'] })
+      const made = `${top.folder}/packages/desk`
       await init(made, 'npm')
-      await npm(tarball, '-w', 'desk')(root.folder)
+      await npm(tarball, '-w', 'desk')(top.folder)
       await checkMade({ folder: made })
       if (existsSync(`${made}/package-lock.json`)) throw new Error('there is a lockfile in the package')
     })

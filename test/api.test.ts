@@ -113,6 +113,7 @@ const doors: readonly Door[] = [
       'PromptPart',
       'Random',
       'ReasonOption',
+      'Reloaded',
       'Run',
       'RunCall',
       'RunResult',
@@ -163,6 +164,7 @@ const doors: readonly Door[] = [
       'Variables',
       'ViewOptions',
       'WaitOptions',
+      'WatchAppOptions',
     ],
   },
   {

@@ -57,5 +57,5 @@ it('E6: what init makes is installed, starts offline, and passes its own test', 
   const made = join(folder, 'my-agents')
   await mustRun(folder, process.execPath, [join(root, 'dist/src/cli/main.js'), 'init', 'my-agents'])
   await mustRun(made, 'npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', await pack(folder)])
-  await checkMade({ folder: made })
+  expect(await checkMade({ folder: made })).toContain('It is 42.')
 })

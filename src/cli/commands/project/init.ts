@@ -13,7 +13,7 @@ import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { counted, shellWord } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { commandsOf, managerOf, packageManagers, workspaceAbove } from './package-manager.js'
+import { managerCommands, managerOf, packageManagers, workspaceAbove } from './package-manager.js'
 import type { PackageManager, Workspace } from './package-manager.js'
 import { dependencies, devDependencies, projectFiles } from './templates.js'
 
@@ -100,7 +100,7 @@ interface Made {
 }
 
 function tell({ out }: CommandContext, { at, name, manager, workspace, files }: Made): void {
-  const commands = commandsOf(manager, workspace && name)
+  const commands = managerCommands(manager, workspace && name)
   const from = relative('.', workspace?.root ?? at)
   const steps: readonly (readonly [string, string])[] = [
     ...(from === '' ? [] : [[`cd ${shellWord(from)}`, ''] as const]),
