@@ -2,9 +2,10 @@
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
 export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'
+export { fromSkills } from './agent/skills.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
-export { connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
+export { appTypes, connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
 export { local } from './backend/local/local.js'
 export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
@@ -26,6 +27,8 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AppNames, NameOf } from './agent/naming.js'
+export type { SkillsetDefinition } from './agent/skills.js'
 export type {
   InferPromptInput,
   InferPromptOutput,
@@ -61,7 +64,8 @@ export type { VariableRequest, Variables } from './runtime/handles/variable-requ
 export type { ThreadFiles } from './runtime/handles/thread-files.js'
 export type { ThreadValues } from './runtime/handles/thread-values.js'
 export type { ChildEntry, Tree } from './runtime/handles/thread-tree.js'
-export type { Run, ToolEvent, WaitOptions } from './runtime/watch/run.js'
+export type { Run, WaitOptions } from './runtime/watch/run.js'
+export type { RunStreams, StreamOptions, ToolEvent } from './runtime/watch/run-streams.js'
 export type { ContextUpdate, RunCall, RunResult, ThreadProjection } from './runtime/watch/projection.js'
 export type { ChildView } from './runtime/watch/child-views.js'
 export type { ThreadChange, ThreadView, ThreadViewOptions, ViewOptions } from './runtime/watch/view.js'

@@ -19,6 +19,7 @@ const doors: readonly Door[] = [
     path: 'src/index.ts',
     values: [
       'SkeinError',
+      'appTypes',
       'connectSkein',
       'createSkein',
       'defineAgent',
@@ -30,6 +31,7 @@ const doors: readonly Door[] = [
       'finishReasonIs',
       'fromAiSdk',
       'fromMcp',
+      'fromSkills',
       'fromTools',
       'hasToolCall',
       'hostTools',
@@ -44,6 +46,7 @@ const doors: readonly Door[] = [
     ],
     types: [
       'AgentDefinition',
+      'AppNames',
       'AppSource',
       'AppWatch',
       'Attachment',
@@ -106,6 +109,7 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
+      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
@@ -117,6 +121,7 @@ const doors: readonly Door[] = [
       'Run',
       'RunCall',
       'RunResult',
+      'RunStreams',
       'ScheduleTime',
       'Scheduled',
       'SendMessage',
@@ -126,10 +131,12 @@ const doors: readonly Door[] = [
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
+      'SkillsetDefinition',
       'StopCondition',
       'StopReason',
       'StopWhen',
       'Store',
+      'StreamOptions',
       'SubagentTool',
       'SubpromptTool',
       'Supervision',
@@ -195,7 +202,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 100
+const oneScreen = 110
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)

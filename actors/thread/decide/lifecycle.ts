@@ -44,7 +44,7 @@ export function resumeThread(
 }
 
 /** The last reply was cut at its limit, or paused by the provider: its model can go on with it. */
-function wasCutOff({ turn, position, lastTurn }: ThreadState): boolean {
+export function wasCutOff({ turn, position, lastTurn }: ThreadState): boolean {
   const { reason } = lastTurn ?? {}
   return !turn && position.work === 'idle' && (reason === 'reply_cut' || reason === 'reply_paused')
 }

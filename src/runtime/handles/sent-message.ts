@@ -10,13 +10,13 @@ import { namesOf } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { checkOptions } from '../../core/options.js'
 import { maxToolRoundsSchema } from '../../core/records/stop.js'
 import type { StopCondition } from '../../core/records/stop.js'
 import { emptyTree, freezeTree } from '../../core/tree.js'
 import type { FrozenTree, TreeNode } from '../../core/tree.js'
 import { noContent } from '../../files/contents.js'
 import { plainJson } from './inbox.js'
-import { check } from './options.js'
 
 /** A file that goes with a message: the path of one that the thread has, or a new one, put into its `/attachments`. */
 export type Attachment = string | { readonly name: string; readonly content: string | Uint8Array }
@@ -108,9 +108,15 @@ function isName(value: string): boolean {
   )
 }
 
+/** The id that the caller gave it, wrong or not. */
+export function givenId(message: string | SendMessage, options?: SendOptions): string | undefined {
+  const id: unknown = options?.id ?? (isObject(message) ? message['id'] : undefined)
+  return typeof id === 'string' ? id : undefined
+}
+
 export function checkMessage(message: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
   const whole = typeof message === 'string' ? { ...options, text: message } : { ...message, ...options }
-  return check(messageSchema, whole, 'nothing was sent')
+  return checkOptions(messageSchema, whole, 'nothing was sent')
 }
 
 export interface InjectOptions {
@@ -128,7 +134,7 @@ const injectSchema = z.strictObject({
 })
 
 export function checkInjected(text: string, options: InjectOptions = {}): z.infer<typeof injectSchema> {
-  return check(injectSchema, { ...options, text }, 'nothing was sent')
+  return checkOptions(injectSchema, { ...options, text }, 'nothing was sent')
 }
 
 /** Contexts of tools as they travel. */
