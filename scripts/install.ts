@@ -2,8 +2,9 @@
  * The first hour of a user, in full: the packed tarball in empty projects, with each package manager, the oldest and
  * the newest zod and TypeScript. `npm run test:install`; the short form of it is test/install/install.test.ts.
  */
-import { emptyFolder, mustRun, pack, writeFiles } from '../test/install/project.js'
-import { checkApp, checkBundle, checkPrograms, measure } from '../test/install/checks.js'
+import { existsSync } from 'node:fs'
+import { emptyFolder, mustRun, pack, root, writeFiles } from '../test/install/project.js'
+import { checkApp, checkBundle, checkMade, checkPrograms, measure } from '../test/install/checks.js'
 import type { Project } from '../test/install/checks.js'
 import { workspaceFiles } from '../test/install/workspace.js'
 
@@ -42,6 +43,10 @@ const npm =
   (...packages: readonly string[]) =>
   (at: string) =>
     mustRun(at, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
+
+/** Makes a project in the folder, as the package manager that is named would. */
+const init = (at: string, manager: string): Promise<unknown> =>
+  mustRun(folder, process.execPath, [`${root}/dist/src/cli/main.js`, 'init', at, '--pm', manager])
 
 /** Parts of it, by name; `tsx scripts/install.ts pnpm` runs one. */
 const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
@@ -101,6 +106,27 @@ const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
       await checkPrograms(user)
       await checkApp(user)
     }),
+
+  async init(tarball) {
+    await step('init, npm: a package of a workspace, whose root has the only lockfile', async () => {
+      const top = await project('init-workspace', async () => undefined, { workspaces: ['packages/*'] })
+      const made = `${top.folder}/packages/desk`
+      await init(made, 'npm')
+      await npm(tarball, '-w', 'desk')(top.folder)
+      await checkMade({ folder: made })
+      if (existsSync(`${made}/package-lock.json`)) throw new Error('there is a lockfile in the package')
+    })
+    await step('init, pnpm', async () => {
+      await init(`${folder}/init-pnpm`, 'pnpm')
+      await mustRun(`${folder}/init-pnpm`, 'npx', ['--yes', 'pnpm@10', 'add', tarball])
+      await checkMade({ folder: `${folder}/init-pnpm` }, ['npx', '--yes', 'pnpm@10', 'run'])
+    })
+    await step('init, bun', async () => {
+      await init(`${folder}/init-bun`, 'bun')
+      await mustRun(`${folder}/init-bun`, 'npx', ['--yes', 'bun@1', 'add', tarball])
+      await checkMade({ folder: `${folder}/init-bun` }, ['npx', '--yes', 'bun@1', 'run'])
+    })
+  },
 }
 
 try {

@@ -117,6 +117,7 @@ const doors: readonly Door[] = [
       'PromptPart',
       'Random',
       'ReasonOption',
+      'Reloaded',
       'Run',
       'RunCall',
       'RunResult',

@@ -19,7 +19,8 @@ import { Quotas } from './host/quotas.js'
 import { createLoad, profileOf } from './identity.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
-import { openVault, Reloads } from './reloads.js'
+import { openVaultFor, Reloads } from './reloads.js'
+import type { Reloaded } from './reloads.js'
 import { ServedApp, loadVersion } from './served-app.js'
 import type { Services } from './services.js'
 import { keySource } from './secrets/key-source.js'
@@ -41,7 +42,7 @@ export interface Skein extends SkeinClient {
    * version that they began with, and all that follows uses the new one. An app that does not load is refused, and
    * changes nothing. The name and the version that the host publishes stay.
    */
-  reload(app?: AppSource): Promise<void>
+  reload(app?: AppSource): Promise<Reloaded>
 }
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
@@ -167,6 +168,6 @@ async function openSecrets(app: App, key: KeySource | undefined, backend: Backen
   const secrets = new Secrets({ source: key, backend })
   await secrets.join()
   if (key?.from === 'file') await secrets.ready()
-  await openVault(app, secrets)
+  await openVaultFor(app, secrets)
   return secrets
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { transform } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { chatAnswer, startModelServer } from '../helpers/model-server.js'
 import { binary, launch, place } from '../src/cli/binary.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -52,6 +53,7 @@ test('every example has a test here and is a short read', () => {
     '10-front-desk',
     '11-simulate',
     '14-structured-output',
+    '16-real-model',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -351,6 +353,29 @@ test(
     expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
   },
 )
+
+test('16-real-model: says what to set; with an OpenAI-compatible server it asks that', async () => {
+  expect(await printed(main('16-real-model'))).toMatch(/^No model is configured\. [^]*\n {2}OPENAI_BASE_URL +an OpenAI/)
+  const server = await startModelServer([
+    chatAnswer(
+      [{ tool_calls: [{ index: 0, id: 'x', function: { name: 'price', arguments: '{"fruit":"apples"}' } }] }],
+      'tool_calls',
+    ),
+    chatAnswer([{ content: '3 kg of apples ' }, { content: 'are 7.20 euros.' }]),
+  ])
+  onTestFinished(() => server.close())
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'none', MODEL: 'small' }
+  const { code, stdout, stderr } = await launch(process.execPath, [main('16-real-model')], { env }).ended
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: '3 kg of apples are 7.20 euros.\n\nan OpenAI-compatible server: completed, 22 in / 14 out tokens\n',
+    stderr: '',
+  })
+  expect(server.bodies).toMatchObject([
+    { model: 'small' },
+    { messages: expect.arrayContaining([{ role: 'tool', tool_call_id: 'call_1_0', content: '2.4' }]) },
+  ])
+})
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

@@ -128,9 +128,10 @@ function moduleUrl(file: string, again = false): string {
   return again || failed.has(href) ? `${href}?again=${++imports}` : href
 }
 
-/** What a file exports, TypeScript or not. */
+/** What a file exports, TypeScript or not; of the folder of an app, its named definitions. */
 export async function importFile(path: string): Promise<object> {
-  return importMapped(await moduleAt(path))
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return importMapped(await moduleAt(path))
+  return importMapped(moduleUrl(await bundle({ path, text: entryModule(await readFolder(path)) })))
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {

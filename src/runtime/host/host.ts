@@ -300,12 +300,20 @@ export class Host {
    * woken that could not go on with the definitions before (TH6: they lacked their agent; or values).
    */
   async redefined(): Promise<void> {
+    const held = [...this.#partitions.values()].filter(({ leaving }) => !leaving)
+    // All of them in this turn of the event loop: no thread asks for an agent that is gone.
+    await Promise.all(held.map((partition) => partition.redefined()))
+    await Promise.all(held.map((partition) => this.#wakeUnfinished(partition)))
+  }
+
+  async #wakeUnfinished(partition: HeldPartition): Promise<void> {
     const { backend, settings } = this.#options
-    for (const [number, partition] of this.#partitions) {
-      if (partition.leaving) continue
-      partition.redefined()
+    const { partition: number } = partition.lease
+    try {
       const { due } = await findUnfinished(backend, number, settings.resuming)
       if (!this.#closing) this.#wakeAll(partition, due)
+    } catch (thrown) {
+      settings.warn(`threads of partition ${number} that lacked a definition could not be looked for`, thrown)
     }
   }
 
