@@ -135,7 +135,7 @@ describe('credentials', () => {
             () => true,
             () => false,
           ),
-        { timeout: 10_000 },
+        { timeout: 300_000 },
       )
       .toBe(true)
   })
