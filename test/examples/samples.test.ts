@@ -40,20 +40,20 @@ function asScope(block: string): string {
 
 const wholeFiles = ['tools.md', 'simulation.md']
 
-test.each(wholeFiles)('the code in docs/%s compiles, read as one file', { timeout: 60_000 }, async (name) => {
+test.each(wholeFiles)('the code in docs/%s compiles, read as one file', async (name) => {
   const code = blocksOf(join('docs', name)).join('\n')
   expect(code).toContain('defineTool(')
   expect(await typeErrors([code])).toBe('')
 })
 
-test('the code in the other documents compiles, but for fragments with "…"', { timeout: 60_000 }, async () => {
+test('the code in the other documents compiles, but for fragments with "…"', async () => {
   const names = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && !wholeFiles.includes(name))
   const blocks = names.flatMap((name) => blocksOf(join('docs', name))).filter((block) => !block.includes('…'))
   expect(blocks.length).toBeGreaterThan(15)
   expect(await typeErrors(blocks.map(asScope))).toBe('')
 })
 
-test('the quick start in README.md compiles', { timeout: 60_000 }, async () => {
+test('the quick start in README.md compiles', async () => {
   const [code = ''] = blocksOf('README.md')
   expect(code).toContain("from '@ai-sdk/openai'")
   expect(await typeErrors([code])).toBe('')
