@@ -13,6 +13,7 @@ import type { App, AppOptions } from '../../agent/app.js'
 import type { Definition, ToolDefinition } from '../../agent/define.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import { sourceLineOf } from '../../core/thrown.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { bundle } from './bundle.js'
 import { collectDefinitions, entryModule, readFolder } from './folder.js'
@@ -86,9 +87,17 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
   try {
     return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {
-    if (isSkeinError(thrown)) throw thrown
+    const line = sourceLineOf(thrown)
+    const where = line === undefined ? '' : ` (at ${line})`
+    if (isSkeinError(thrown)) {
+      // Of the loader itself, or of what the app called while it was loaded: that has a line.
+      if (line === undefined) throw thrown
+      throw new SkeinError(thrown.code, `the app ${path} could not be loaded: ${thrown.message}${where}`, {
+        cause: thrown,
+      })
+    }
     const why = thrown instanceof Error ? thrown.message : String(thrown)
-    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${why}`, { cause: thrown })
+    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${why}${where}`, { cause: thrown })
   }
 }
 
