@@ -1,7 +1,7 @@
 /**
  * `skein chat`: sends one message after another to an agent, a line each. What the thread waits for is asked in place.
- * Ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is printed. A turn that
- * is open when it begins is shown first, and what it waits for is asked.
+ * Ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is printed. A turn
+ * that is open when it begins is shown first, and what it waits for is asked.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'

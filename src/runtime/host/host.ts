@@ -9,7 +9,7 @@
  *     two calls of its threads, so that none waits for another's; if that moment does not come for a while, without it.
  * - Commits of all residents that are ready together are handed over together.
  */
-import { ThreadActors } from '../../../actors/thread/position.js'
+import { ThreadActors } from '../../../actors/thread/live-thread.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
 import type { Backend, Survey } from '../../backend/port.js'
