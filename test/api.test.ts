@@ -21,6 +21,7 @@ const doors: readonly Door[] = [
     path: 'src/index.ts',
     values: [
       'SkeinError',
+      'appTypes',
       'connectSkein',
       'createSkein',
       'defineAgent',
@@ -29,18 +30,27 @@ const doors: readonly Door[] = [
       'defineTool',
       'diagnose',
       'failureGroup',
+      'finishReasonIs',
       'fromAiSdk',
       'fromMcp',
+      'fromSkills',
       'fromTools',
+      'hasToolCall',
       'hostTools',
       'local',
+      'maxCost',
+      'maxTokensUsed',
       'memory',
       'nats',
+      'stepCountIs',
       'toolMetadata',
+      'watchApp',
     ],
     types: [
       'AgentDefinition',
+      'AppNames',
       'AppSource',
+      'AppWatch',
       'Attachment',
       'Budget',
       'Call',
@@ -67,6 +77,7 @@ const doors: readonly Door[] = [
       'FileStat',
       'Files',
       'Finding',
+      'FinishReason',
       'ForeignOptions',
       'ForeignTools',
       'GrantOptions',
@@ -89,6 +100,7 @@ const doors: readonly Door[] = [
       'KeyOptions',
       'Limits',
       'Match',
+      'MaxToolRounds',
       'McpDefinition',
       'McpEndpoint',
       'McpOptions',
@@ -99,6 +111,7 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
+      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
@@ -119,7 +132,10 @@ const doors: readonly Door[] = [
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
+      'SkillsetDefinition',
+      'StopCondition',
       'StopReason',
+      'StopWhen',
       'Store',
       'StreamOptions',
       'SubagentTool',
@@ -149,12 +165,14 @@ const doors: readonly Door[] = [
       'Tree',
       'TreeOption',
       'TreeReset',
+      'TurnSoFar',
       'Usage',
       'Variable',
       'VariableRequest',
       'Variables',
       'ViewOptions',
       'WaitOptions',
+      'WatchAppOptions',
     ],
   },
   {
@@ -185,7 +203,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 100
+const oneScreen = 110
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)

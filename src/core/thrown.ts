@@ -73,10 +73,10 @@ export function maskThrown(thrown: Thrown, mask: { text(text: string): string; j
 const root = new URL('../../', import.meta.url).pathname
 const own = ['src/', 'actors/', 'workers/'].map((folder) => root + folder)
 const loaders = ['src/runtime/app/', 'workers/'].map((folder) => root + folder)
-const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+):(\d+):\d+\)?$/
+const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(?:\?again=\d+)?:(\d+:\d+)\)?$/
 
 /**
- * Where an error came from while an app was loaded, as `/path/app.ts:12`: the first line of its stack that is neither a
+ * Where an error came from while an app was loaded, as `/path/app.ts:12:3`: the first line of its stack that is neither a
  * package's nor Skein's. Undefined where the loader itself threw it. Source maps are on before an app is imported.
  */
 export function sourceLineOf(thrown: unknown): string | undefined {
@@ -89,4 +89,11 @@ export function sourceLineOf(thrown: unknown): string | undefined {
     if (loaders.some((folder) => file.startsWith(folder))) return undefined
   }
   return undefined
+}
+
+/** What was thrown while an app was loaded, as text after its place: `/app/tools/add.ts:3:9: …`. */
+export function whereAndWhy(thrown: unknown): string {
+  const why = thrown instanceof Error ? thrown.message : String(thrown)
+  const where = sourceLineOf(thrown)
+  return where === undefined ? why : `${where}: ${why}`
 }

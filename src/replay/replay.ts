@@ -156,7 +156,7 @@ async function walkWithModels(options: WalkOptions): ReturnType<typeof walk> {
   const { app, envs } = today
   const backend = await memory().open('client')
   const services = { clock: systemClock, random: systemRandom }
-  const gates = createModelGates({ app, signals: backend.signals, ...services })
+  const gates = createModelGates({ app: () => app, signals: backend.signals, ...services })
   const modelOf = createModels(app, { ...services, gates })
   const { signal } = new AbortController()
   const ask = async (state: ThreadState): Promise<ModelReply> => {

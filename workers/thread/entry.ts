@@ -13,7 +13,7 @@ import { isDefinition } from '../../src/agent/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import { failure, toFailure } from '../../src/core/failure.js'
-import { sourceLineOf } from '../../src/core/thrown.js'
+import { whereAndWhy } from '../../src/core/thrown.js'
 import type { Failure } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
 import type { ToolJob, BodyPart, Returned } from '../../src/pool/port.js'
@@ -142,9 +142,7 @@ function failed(why: Failure): Returned {
 }
 
 function notLoaded(thrown: unknown): Failure {
-  const why = toFailure(thrown, 'APP_NOT_LOADED')
-  const line = sourceLineOf(thrown)
-  return line === undefined ? why : { ...why, message: `${why.message} (at ${line})` }
+  return { ...toFailure(thrown, 'APP_NOT_LOADED'), message: whereAndWhy(thrown) }
 }
 
 async function importTools(app: string): Promise<FindTool> {

@@ -18,7 +18,7 @@ import type { RunLocation } from '../watch/run-streams.js'
 import type { ThreadLocation } from '../watch/view.js'
 import { plainJson } from './inbox.js'
 import type { AcceptedCommand, SendToThread } from './send-command.js'
-import { checkInjected, checkMessage, givenContext, givenId, storeAttachments } from './sent-message.js'
+import { checkInjected, checkMessage, givenContext, givenId, givenRules, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
@@ -99,7 +99,8 @@ interface Posting {
 
 /** A message without files is sent at once: two in a row arrive in their order. */
 async function post(backend: Backend, send: SendToThread, { message, options, id }: Posting): Promise<AcceptedCommand> {
-  const { text, delivery = 'steer', silent, attachments = [], context } = checkMessage(message, options)
+  const checked = checkMessage(message, options)
+  const { text, delivery = 'steer', silent, attachments = [], context } = checked
   const command = {
     kind: 'message',
     role: 'user',
@@ -107,6 +108,7 @@ async function post(backend: Backend, send: SendToThread, { message, options, id
     delivery,
     ...defined({ silent: silent || undefined }),
     ...givenContext(context),
+    ...givenRules(checked),
   } as const
   if (attachments.length === 0) return send(command, id)
   return send({ ...command, ...(await storeAttachments(backend, attachments)) }, id)

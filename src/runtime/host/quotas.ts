@@ -8,6 +8,7 @@
  */
 import { isStoppedByBudget, mayResume } from '../../../actors/thread/budget/grants.js'
 import { hasEnded } from '../../../actors/thread/state.js'
+import { wasCutOff } from '../../../actors/thread/decide/lifecycle.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
@@ -157,7 +158,7 @@ function startsTurn(state: ThreadState, command: Command): boolean {
     case 'message':
       return command.delivery !== 'store'
     case 'resume':
-      return state.position.work === 'failed' || mayResume(state)
+      return state.position.work === 'failed' || mayResume(state) || wasCutOff(state)
     case 'grant':
       return command.resume === true && command.child === undefined && isStoppedByBudget(state)
     default:
