@@ -13,6 +13,7 @@ import { isDefinition } from '../../src/agent/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import { failure, toFailure } from '../../src/core/failure.js'
+import { whereAndWhy } from '../../src/core/thrown.js'
 import type { Failure } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
 import type { ToolJob, BodyPart, Returned } from '../../src/pool/port.js'
@@ -141,7 +142,7 @@ function failed(why: Failure): Returned {
 }
 
 function notLoaded(thrown: unknown): Failure {
-  return toFailure(thrown, 'APP_NOT_LOADED')
+  return { ...toFailure(thrown, 'APP_NOT_LOADED'), message: whereAndWhy(thrown) }
 }
 
 async function importTools(app: string): Promise<FindTool> {

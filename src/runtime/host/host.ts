@@ -10,7 +10,7 @@
  *     it. Few are on their way at once: the pause of a thread does not grow with the number of partitions that move.
  * - Commits of all residents that are ready together are handed over together.
  */
-import { ThreadActors } from '../../../actors/thread/position.js'
+import { ThreadActors } from '../../../actors/thread/live-thread.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
 import type { Backend, Survey } from '../../backend/port.js'
