@@ -25,6 +25,8 @@ export interface LineMistake {
 
 export type ParsedFrontMatter = FrontMatter | { readonly mistakes: readonly LineMistake[] }
 
+const longest = 65_536
+
 const example = 'write --- on the first line, fields such as `description: …`, and --- on a line below them'
 
 /** `scalars: 'text'`: `1.0` and `yes` are texts, as their author wrote them. */
@@ -45,6 +47,7 @@ export async function parseFrontMatter(
     )
   }
   const [whole, source = ''] = found
+  if (source.length > longest) return mistake(1, `its front matter has more than ${longest} characters`)
   const { parseDocument, LineCounter: Counter } = await import('yaml')
   const counter = new Counter()
   const document = parseDocument(source.replaceAll(plainWithColon, quoted), {
@@ -52,12 +55,11 @@ export async function parseFrontMatter(
     prettyErrors: false,
     schema: scalars === 'text' ? 'failsafe' : 'core',
   })
-  const wrong = document.errors.map(({ pos: [offset], message }) => ({
-    line: lineAt(counter, offset),
-    text: `its front matter is not YAML: ${message}`,
-  }))
-  if (wrong.length > 0) return { mistakes: wrong }
+  // What comes after the first mistake mostly follows from it.
+  const [wrong] = document.errors
+  if (wrong) return mistake(lineAt(counter, wrong.pos[0]), `its front matter is not YAML: ${wrong.message}`)
   const fields = valueOf(document)
+  if (fields === undefined) return mistake(2, 'its front matter repeats parts of itself (*name) too often')
   if (!isObject(fields) || Array.isArray(fields)) return mistake(2, `its front matter has no fields; ${example}`)
   const after = text.slice(whole.length)
   const blank = after.length - after.trimStart().length
