@@ -16,6 +16,7 @@ import type { Definition } from './define.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
+import { stopForms } from './stop.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
   error: ({ input }) =>
@@ -203,6 +204,7 @@ const forms = {
     variables,
     env,
     outputSchema: schema.optional(),
+    ...stopForms,
     requiredSchema: schema.optional(),
     skills: z.union([z.boolean(), z.array(other)], 'must be true, false or a list of names').optional(),
     exposeAsTool: z.boolean().optional(),
@@ -219,6 +221,7 @@ const forms = {
     fallback: z.array(other).optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
+    structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
     timeouts: z
       .strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() })
       .optional(),
