@@ -130,7 +130,6 @@ const doors: readonly Door[] = [
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
-      'SkillsetDefinition',
       'StopCondition',
       'StopReason',
       'StopWhen',
