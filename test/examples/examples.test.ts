@@ -51,6 +51,7 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '15-skills',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -342,6 +343,23 @@ test(
     expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
   },
 )
+
+test('E2, E3: 15-skills: an agent in Markdown loads the skill that fits, and runs its script', async () => {
+  // Not what is built: beside a source the folder app would find its output, and know two definitions of one name.
+  expect(await printed('--import', 'tsx', join(examples, '15-skills/main.ts'))).toBe(skills)
+})
+
+const skills = `user: Make an invoice of /hours.csv.
+→ load_skill {"name":"invoices"}
+  load_skill: <skill name="invoices"> # Invoices 1. The rate per hour is in \`references/rates.md\`. 2. Copy \`sc
+→ read_skill_file {"skill":"invoices","path":"references/rates.md"}
+  read_skill_file: # Rates An hour in the workshop is 60 euros.${' '}
+→ read_skill_file {"skill":"invoices","path":"scripts/total.sh","saveAs":"/total.sh"}
+  read_skill_file: /total.sh: a copy of invoices/scripts/total.sh (123 bytes)
+→ bash {"cmd":"sh","args":["/total.sh","/hours.csv","60"]}
+  bash: 450${' '}
+assistant: The invoice is over 450 euros.
+`
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
