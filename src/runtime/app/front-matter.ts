@@ -50,7 +50,7 @@ export async function parseFrontMatter(
   if (source.length > longest) return mistake(1, `its front matter has more than ${longest} characters`)
   const { parseDocument, LineCounter: Counter } = await import('yaml')
   const counter = new Counter()
-  const document = parseDocument(source.replaceAll(plainWithColon, quoted), {
+  const document = parseDocument(source.split('\n').map(quoted).join('\n'), {
     lineCounter: counter,
     prettyErrors: false,
     schema: scalars === 'text' ? 'failsafe' : 'core',
@@ -96,10 +96,9 @@ function valueOf(document: Document): unknown {
 }
 
 /** `description: Use this when: …` at the left margin, with nothing that YAML gives another meaning. */
-const plainWithColon = /^([A-Za-z][\w-]*):[ \t]+(?![ \t"'[{|>&*!%@`#?-])((?:(?! #).)*:(?: (?:(?! #).)*)?)$/gm
-
-function quoted(_line: string, key: string, value: string): string {
-  return `${key}: ${JSON.stringify(value.trimEnd())}`
+function quoted(line: string): string {
+  const [, key = '', value = ''] = /^([A-Za-z][\w-]*):[ \t]+([^\s"'[{|>&*!%@`#?-].*)$/.exec(line) ?? []
+  return value.includes(' #') || !/:(?: |$)/.test(value) ? line : `${key}: ${JSON.stringify(value.trimEnd())}`
 }
 
 /** In the file: its first line is the opening `---`. */
