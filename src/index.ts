@@ -28,7 +28,6 @@ export type {
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
 export type { AppNames, NameOf } from './agent/naming.js'
-export type { SkillsetDefinition } from './agent/skills.js'
 export type {
   InferPromptInput,
   InferPromptOutput,

@@ -133,7 +133,6 @@ const doors: readonly Door[] = [
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
-      'SkillsetDefinition',
       'StopCondition',
       'StopReason',
       'StopWhen',

@@ -53,6 +53,7 @@ test('every example has a test here and is a short read', () => {
     '10-front-desk',
     '11-simulate',
     '14-structured-output',
+    '15-skills',
     '16-real-model',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -357,6 +358,23 @@ test('16-real-model: says what to set; with an OpenAI-compatible server it asks 
     { messages: expect.arrayContaining([{ role: 'tool', tool_call_id: 'call_1_0', content: '2.4' }]) },
   ])
 })
+
+test('E2, E3: 15-skills: an agent in Markdown loads the skill that fits, and runs its script', async () => {
+  // Not what is built: beside a source the folder app would find its output, and know two definitions of one name.
+  expect(await printed('--import', 'tsx', join(examples, '15-skills/main.ts'))).toBe(skills)
+})
+
+const skills = `user: Make an invoice of /hours.csv.
+→ load_skill {"name":"invoices"}
+  load_skill: <skill name="invoices"> # Invoices 1. The rate per hour is in \`references/rates.md\`. 2. Copy \`sc
+→ read_skill_file {"skill":"invoices","path":"references/rates.md"}
+  read_skill_file: # Rates An hour in the workshop is 60 euros.${' '}
+→ read_skill_file {"skill":"invoices","path":"scripts/total.sh","saveAs":"/total.sh"}
+  read_skill_file: /total.sh: a copy of invoices/scripts/total.sh (123 bytes)
+→ bash {"cmd":"sh","args":["/total.sh","/hours.csv","60"]}
+  bash: 450${' '}
+assistant: The invoice is over 450 euros.
+`
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
