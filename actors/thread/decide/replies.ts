@@ -43,7 +43,7 @@ export function meaningOf(turn: Turn, reply: Reply, rules: ReplyRules): Meaning 
   if (calls.some(isOutput)) return { stop: 'completed' }
   if (rules.once) return { stop: stopOfOnly(reply) }
   const last = stepsOf(turn) + 1 >= (rules.maxSteps ?? Infinity)
-  if (calls.length === 0) return meaningOfText(turn, reply, { ...rules, last })
+  if (calls.length === 0) return meaningOfText(turn, reply, { last, ...rules })
   return { ...(last && { stop: 'max_steps' }), ...relaxed(rules, calls) }
 }
 

@@ -39,5 +39,6 @@ export function dueContext({ services, settings }: DecisionOptions, state: Threa
     ...rulesOf(services.app, state),
   }
   if (!needsImmediateCalls(state, context)) return context
-  return { ...context, immediateCalls: immediateCallsOf(services, state) }
+  const immediateCalls = immediateCallsOf(services, state)
+  return immediateCalls.length > 0 ? { ...context, immediateCalls } : context
 }
