@@ -194,7 +194,7 @@ class View {
     })
   }
 
-  /** What a thread sends again arrives while its tree is there: mail that may not be out is sent before a lease is had. */
+  /** What a thread sends again arrives while its tree is there: before its next owner has the lease (NC2). */
   async #remove(removal: Removal): Promise<RemovalResult> {
     for (const [send, again] of this.#network.doubled)
       if ((await this.#backend.heads.get(send.to))?.root === removal.root) again()
