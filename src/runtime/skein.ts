@@ -5,6 +5,8 @@
  */
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
+import { outlineOf } from '../agent/outline.js'
+import type { AppOutline } from '../agent/outline.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
@@ -36,6 +38,8 @@ import { Secrets } from './secrets/secrets.js'
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
+  /** What its app defines, as plain data. */
+  definitions(): AppOutline
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -122,6 +126,7 @@ function withHost(client: SkeinClient, { app, profile, host, close }: HostParts)
   return {
     ...client,
     agents: agentNames(app),
+    definitions: () => outlineOf(app),
     host: {
       get threadsAwake() {
         return host.work.awake
