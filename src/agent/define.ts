@@ -26,6 +26,7 @@ import type {
 } from './define-agent.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
+import type { SkillsetDefinition } from './skills.js'
 
 export type {
   Agent,
@@ -301,8 +302,14 @@ export interface ToolDefinition<
   readonly uses?: readonly string[]
 }
 
-/** An MCP server (`mcp`) contributes its tools when the app is loaded. */
-export type Definition = ToolDefinition | PromptDefinition | ModelDefinition | AgentDefinition | McpDefinition
+/** An MCP server (`mcp`) contributes its tools when the app is loaded, a folder of skills (`skillset`) its skills. */
+export type Definition =
+  | ToolDefinition
+  | PromptDefinition
+  | ModelDefinition
+  | AgentDefinition
+  | McpDefinition
+  | SkillsetDefinition
 
 export function defineTool<
   Args extends Schema,

@@ -15,6 +15,8 @@ export interface RepetitionRule {
 /** The rules for the steps of one side. */
 export interface StepRules {
   readonly repetition?: RepetitionRule
+  /** A turn that a rule stops is asked once more, without tools. */
+  readonly lastAnswer?: true
 }
 
 /** By side; a turn without sides has those of `a`. */

@@ -32,12 +32,14 @@ function turnRulesOf(app: App, agent: string, settings: RuleSettings): TurnRules
 
 /** Undefined: there is no such side. */
 function rulesOfSide(
-  { agents }: App,
+  { agents, prompts }: App,
   { agent: name, side }: { readonly agent: string; readonly side: SideName },
   { repetition }: RuleSettings,
 ): StepRules | undefined {
   const agent = agents.get(name)
-  return agent && sideOf(agent, side) ? defined({ repetition }) : undefined
+  const own = agent && sideOf(agent, side)
+  const lastAnswer = own && prompts.get(own.prompt)?.lastAnswer ? (true as const) : undefined
+  return own && defined({ repetition, lastAnswer })
 }
 
 function isEmpty(rules: StepRules): boolean {
