@@ -83,12 +83,14 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
   const fetch = async (request: Request): Promise<Response> => server.withCors(request, () => base.fetch(request))
-  return {
-    fetch,
-    node: getRequestListener(fetch, { overrideGlobalObjects: false }),
-    openapi,
-    close: () => server.close(),
-  }
+  const listen = getRequestListener(
+    (request, { incoming }) => {
+      server.noteParsed(request, incoming)
+      return fetch(request)
+    },
+    { overrideGlobalObjects: false },
+  )
+  return { fetch, node: listen, openapi, close: () => server.close() }
 }
 
 function checkOptions(options: HandlerOptions): void {
@@ -131,6 +133,8 @@ class RouteServer {
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
+  /** Bodies that a parser of the service has read before. */
+  readonly #parsed = new WeakMap<Request, unknown>()
 
   constructor(skein: ServedSkein, options: HandlerOptions) {
     const { auth, heartbeatMs = 5_000, maxBuffered = 1_000, maxBodyBytes = 2 ** 20, clock = systemClock } = options
@@ -182,15 +186,20 @@ class RouteServer {
     return principal
   }
 
+  /** Services often parse JSON before they look at the path: then nothing is left to be read. */
+  noteParsed(request: Request, incoming: object): void {
+    if ('body' in incoming && incoming.body !== undefined && 'readableEnded' in incoming && incoming.readableEnded)
+      this.#parsed.set(request, incoming.body)
+  }
+
   async #bodyOf(request: Request): Promise<unknown> {
+    if (this.#parsed.has(request)) {
+      checkJson(request)
+      return this.#parsed.get(request)
+    }
     const text = await this.#textOf(request)
     if (text === '') return undefined
-    const type = request.headers.get('content-type') ?? ''
-    // A form of another site could send other types without asking first.
-    if (!/^application\/([\w.+-]+\+)?json\b/i.test(type))
-      throw badRequest(
-        `the body must be JSON: send the header "content-type: application/json", not ${JSON.stringify(type)}`,
-      )
+    checkJson(request)
     try {
       return JSON.parse(text)
     } catch {
@@ -241,6 +250,15 @@ class RouteServer {
   close(): void {
     this.#closed.abort()
   }
+}
+
+/** A form of another site could send other types without asking first. */
+function checkJson(request: Request): void {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type))
+    throw badRequest(
+      `the body must be JSON: send the header "content-type: application/json", not ${JSON.stringify(type)}`,
+    )
 }
 
 function answerOf({ answer }: Route, value: unknown): Response {
