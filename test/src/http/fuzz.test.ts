@@ -2,7 +2,9 @@
  * H1, H3: hostile values on every route, made from the table. No answer is a fault of the server, none hangs, and what
  * was refused has changed nothing.
  */
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { currentPage } from '../../../scripts/http-routes.js'
 import { routes } from '../../../src/http/table.js'
 import type { Route } from '../../../src/http/route.js'
 import { createSkein, memory } from '../../../src/index.js'
@@ -166,4 +168,9 @@ it('H1: the OpenAPI document has every route with its scope, and its examples of
   const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
   expect(ids.toSorted()).toEqual(routes.map(({ name }) => name).toSorted())
   expect(new Set(ids).size).toBe(ids.length)
+})
+
+it('H1: the page of the routes is made from the table', () => {
+  const page = readFileSync(new URL('../../../docs/http.md', import.meta.url), 'utf8')
+  expect(currentPage(page), 'npm run http-routes').toBe(page)
 })
