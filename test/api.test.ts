@@ -46,7 +46,9 @@ const doors: readonly Door[] = [
     ],
     types: [
       'AgentDefinition',
+      'AgentOutline',
       'AppNames',
+      'AppOutline',
       'AppSource',
       'AppWatch',
       'Attachment',
@@ -126,6 +128,7 @@ const doors: readonly Door[] = [
       'SendMessage',
       'SendOptions',
       'Side',
+      'SideOutline',
       'Skein',
       'SkeinClient',
       'SkeinEvent',

@@ -19,7 +19,7 @@ import { checkScope, createTreeGuard, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
-import type { Route, ServedSkein, StreamSettings } from './route.js'
+import type { Route, ServedSkein, StreamLimits } from './route.js'
 import { routes } from './table.js'
 
 export interface HandlerOptions {
@@ -128,7 +128,7 @@ class RouteServer {
   readonly #skein: ServedSkein
   readonly #authenticator: Authenticator
   readonly #clock: Clock
-  readonly #streams: StreamSettings
+  readonly #streams: StreamLimits
   readonly #maxBodyBytes: number
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void

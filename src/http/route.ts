@@ -1,6 +1,6 @@
 /**
- * Routes as data. One table of them makes the handler, the check of scopes, the OpenAPI document, the client's paths, the
- * tools of the MCP server and the test that sends hostile values to every route.
+ * Routes as data. One table of them makes the handler, the check of scopes, the OpenAPI document, the page of the
+ * routes, and the test that sends hostile values to every one.
  *
  * - What comes in is checked with zod before `run` sees it: parameters of the path, the query, the body.
  * - A route decides nothing about threads itself; it calls the public API and gives what that gives.
@@ -28,10 +28,10 @@ export interface RouteScene {
   /** Absent where the server has no keys of its own. */
   readonly tokens?: TreeTokens
   /** How the server streams. */
-  readonly streams: StreamSettings
+  readonly streams: StreamLimits
 }
 
-export interface StreamSettings {
+export interface StreamLimits {
   readonly heartbeatMs: number
   /** Events that may wait for a client that reads slowly. */
   readonly maxBuffered: number
@@ -125,8 +125,8 @@ function parseFields<Of extends Shape>(shape: Of | undefined, raw: Readonly<Reco
   const unknown = Object.keys(raw).filter((name) => !Object.hasOwn(shape ?? {}, name))
   if (unknown.length > 0)
     throw badRequest(
-      `${where} has ${unknown.map((name) => JSON.stringify(name.slice(0, 64))).join(', ')}, which this route does not ` +
-        `take; it takes: ${Object.keys(shape ?? {}).join(', ') || 'nothing'}`,
+      `${where} has ${unknown.map((name) => JSON.stringify(name.slice(0, 64))).join(', ')}, which this route does ` +
+        `not take; it takes: ${Object.keys(shape ?? {}).join(', ') || 'nothing'}`,
     )
   const parsed: Record<string, unknown> = {}
   for (const [name, schema] of Object.entries(shape ?? {}))

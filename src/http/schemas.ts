@@ -6,7 +6,7 @@ export const threadId = z
   .string()
   .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id of a thread is 1 to 64 letters, digits, "_" or "-"')
 export const messageId = z.string().regex(/^[\w.:-]{1,128}$/, 'an id is 1 to 128 letters, digits or any of "_-.:"')
-export const callId = z.string().regex(/^[\w-]{1,64}$/, 'an id of a call looks like call_3_0')
+export const callIdText = z.string().regex(/^[\w-]{1,64}$/, 'an id of a call looks like call_3_0')
 
 /** A number in a query. */
 export const count = (most: number) => z.coerce.number().int().min(0).max(most)

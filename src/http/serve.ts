@@ -30,7 +30,8 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
   if (options.auth === 'none' && !loopback.test(host))
     throw new SkeinError(
       'BAD_OPTION',
-      `serve: ${host} can be reached from other machines, so it needs auth: { keys: […] } (skein/server has createKey())`,
+      `serve: ${host} can be reached from other machines, so it needs auth: { keys: […] }; createKey() of ` +
+        `skein/server makes one`,
     )
   const handler = createHandler(skein, handlerOptions)
   const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => void handler.node(request, response))

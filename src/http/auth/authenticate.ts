@@ -72,7 +72,8 @@ export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, 
     throw new SkeinError(
       'BAD_OPTION',
       auth === undefined
-        ? "createHandler: say who may use it: auth: { keys: [{ name, sha256: hashKey(key), scopes }] }, a function, or 'none'"
+        ? 'createHandler: say who may use it: auth: { keys: [{ name, sha256: hashKey(key), scopes }] }, a function, ' +
+            "or 'none'"
         : `createHandler: auth: ${z.prettifyError(checked.error)}`,
     )
   if (auth === undefined || auth === 'none') return { principalOf: async () => everyone }

@@ -31,7 +31,8 @@ export function checkScope(principal: Principal, scope: Scope): void {
   if (hasScope(principal, scope)) return
   throw new HttpProblem(
     { status: 403, code: 'FORBIDDEN' },
-    `this needs the scope ${scope}; the key ${JSON.stringify(principal.name)} has: ${principal.scopes.join(', ') || 'none'}`,
+    `this needs the scope ${scope}; the key ${JSON.stringify(principal.name)} has: ` +
+      (principal.scopes.join(', ') || 'none'),
   )
 }
 

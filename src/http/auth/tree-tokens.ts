@@ -1,6 +1,6 @@
 /**
- * Tree tokens: a right to one tree for some time, for a browser or another service. They are stateless: who they are for
- * stands in the token, signed with the server's secret.
+ * Tree tokens: a right to one tree for some time, for a browser or another service. They are stateless: who they are
+ * for stands in the token, signed with the server's secret.
  *
  * - A token is void when it has expired, when the secret has changed, and when its tree was deleted, also where another
  *   tree has the same id now.

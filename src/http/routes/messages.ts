@@ -9,7 +9,7 @@ import type { Run, Thread } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route } from '../route.js'
-import { callId, contexts, count, done, flag, isDone, message, messageId, runResult, threadId } from '../schemas.js'
+import { callIdText, contexts, count, done, flag, isDone, message, messageId, runResult, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 const longestWaitMs = 600_000
@@ -206,7 +206,7 @@ const callResult = route({
   name: 'answer_call',
   summary: 'Gives the output of a call that waits for a person or for the caller.',
   scope: 'approve',
-  params: { ...thread, call: callId },
+  params: { ...thread, call: callIdText },
   body: z.strictObject({ output: z.unknown() }),
   answer: { status: 200, description: 'It is recorded', schema: done },
   async run({ skein, params, principal, body }) {

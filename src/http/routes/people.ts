@@ -5,7 +5,7 @@ import { defined } from '../../core/defined.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
 import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
-import { callId, done, inboxItem, isDone, threadId } from '../schemas.js'
+import { callIdText, done, inboxItem, isDone, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 const root = { root: threadId.optional() }
@@ -37,7 +37,7 @@ const listInbox = route({
   },
 })
 
-const decision = { ...thread, call: callId }
+const decision = { ...thread, call: callIdText }
 
 const approveCall = route({
   method: 'post',
