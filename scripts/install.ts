@@ -3,6 +3,7 @@
  * the newest zod and TypeScript. `npm run test:install`; the short form of it is test/install/install.test.ts.
  */
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { emptyFolder, mustRun, pack, root, writeFiles } from '../test/install/project.js'
 import { checkApp, checkBundle, checkMade, checkPrograms, measure } from '../test/install/checks.js'
 import type { Project } from '../test/install/checks.js'
@@ -47,6 +48,16 @@ const npm =
 /** Makes a project in the folder, as the package manager that is named would. */
 const init = (at: string, manager: string): Promise<unknown> =>
   mustRun(folder, process.execPath, [`${root}/dist/src/cli/main.js`, 'init', at, '--pm', manager])
+
+/** A made project with the tarball in place of the published package, which other managers than npm would look for. */
+async function initWith(manager: string, version: string, tarball: string): Promise<void> {
+  const at = `${folder}/init-${manager}`
+  await init(at, manager)
+  const made = await readFile(`${at}/package.json`, 'utf8')
+  await writeFiles(at, { 'package.json': made.replace(/"skein": "[^"]*"/, `"skein": "file:${tarball}"`) })
+  await mustRun(at, 'npx', ['--yes', version, 'install'])
+  await checkMade({ folder: at }, ['npx', '--yes', version, 'run'])
+}
 
 /** Parts of it, by name; `tsx scripts/install.ts pnpm` runs one. */
 const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
@@ -116,16 +127,8 @@ const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
       await checkMade({ folder: made })
       if (existsSync(`${made}/package-lock.json`)) throw new Error('there is a lockfile in the package')
     })
-    await step('init, pnpm', async () => {
-      await init(`${folder}/init-pnpm`, 'pnpm')
-      await mustRun(`${folder}/init-pnpm`, 'npx', ['--yes', 'pnpm@10', 'add', tarball])
-      await checkMade({ folder: `${folder}/init-pnpm` }, ['npx', '--yes', 'pnpm@10', 'run'])
-    })
-    await step('init, bun', async () => {
-      await init(`${folder}/init-bun`, 'bun')
-      await mustRun(`${folder}/init-bun`, 'npx', ['--yes', 'bun@1', 'add', tarball])
-      await checkMade({ folder: `${folder}/init-bun` }, ['npx', '--yes', 'bun@1', 'run'])
-    })
+    await step('init, pnpm', () => initWith('pnpm', 'pnpm@10', tarball))
+    await step('init, bun', () => initWith('bun', 'bun@1', tarball))
   },
 }
 

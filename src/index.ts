@@ -27,6 +27,7 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
 export type { AppNames, NameOf } from './agent/naming.js'
 export type {
   InferPromptInput,

@@ -48,7 +48,9 @@ const doors: readonly Door[] = [
     ],
     types: [
       'AgentDefinition',
+      'AgentOutline',
       'AppNames',
+      'AppOutline',
       'AppSource',
       'AppWatch',
       'Attachment',
@@ -129,6 +131,7 @@ const doors: readonly Door[] = [
       'SendMessage',
       'SendOptions',
       'Side',
+      'SideOutline',
       'Skein',
       'SkeinClient',
       'SkeinEvent',

@@ -76,8 +76,9 @@ const loaders = ['src/runtime/app/', 'workers/'].map((folder) => root + folder)
 const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(?:\?again=\d+)?:(\d+:\d+)\)?$/
 
 /**
- * Where an error came from while an app was loaded, as `/path/app.ts:12:3`: the first line of its stack that is neither a
- * package's nor Skein's. Undefined where the loader itself threw it. Source maps are on before an app is imported.
+ * Where an error came from while an app was loaded, as `/path/app.ts:12:3`: the first line of its stack that is
+ * neither a package's nor Skein's. Undefined where the loader itself threw it. Source maps are on before an app is
+ * imported.
  */
 export function sourceLineOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return undefined

@@ -5,6 +5,8 @@
  */
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
+import { outlineOf } from '../agent/outline.js'
+import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
@@ -30,6 +32,8 @@ import { Secrets } from './secrets/secrets.js'
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
+  /** What its app defines, as plain data. */
+  definitions(): AppOutline
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -139,6 +143,7 @@ function withHost(client: SkeinClient, { served, profile, host, reloads, close }
     get agents() {
       return agentNames(served.app)
     },
+    definitions: () => outlineOf(served.app),
     host: {
       get threadsAwake() {
         return host.work.awake

@@ -143,7 +143,7 @@ export class SimulationRun<Names extends string, Result> {
       random: random.stream('network'),
       leaseMs,
       count: { requests: 0, commits: 0 },
-      doubled: new Set(),
+      doubled: new Map(),
       leave: (life) => this.#hosts?.leave(life),
       committed: (commit, outcome, life) => this.#committed(commit, outcome, life),
     }

@@ -42,7 +42,7 @@ describe('an empty project', () => {
   })
 })
 
-it('E6: what init makes is installed, starts offline, and passes its own test', { timeout: patience }, async () => {
+it('E6: what init makes is installed, starts offline, and passes its own test', { timeout: 600_000 }, async () => {
   const { folder, remove } = await emptyFolder()
   onTestFinished(remove)
   const made = join(folder, 'my-agents')
