@@ -1,5 +1,6 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
+export { defineHook } from './agent/define-hook.js'
 export { toolMetadata } from './agent/effect.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
@@ -24,6 +25,7 @@ export type {
   ToolState,
   Variable,
 } from './agent/define.js'
+export type { HookDefinition, HookInput, HookPoint, HookResult, HookThread } from './agent/define-hook.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
 export type {
   InferPromptInput,

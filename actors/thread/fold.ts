@@ -32,6 +32,8 @@ import {
   callReturned,
   callSettled,
 } from './calls/calls.js'
+import { addEdit } from './turn/edits.js'
+import { takeHooks } from './turn/hooks.js'
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
@@ -85,6 +87,7 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'model.replied': takeReply,
   'calls.made': makeCalls,
   'turn.ended': endTurn,
+  'hook.decided': takeHooks,
 
   'call.queued': queueCall,
   'call.began': ofStep<'call.began'>(({ slots }, record) => begin(slots, record)),
@@ -179,7 +182,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 }
 
 function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly seq: number }): boolean {
-  state.edits = [...state.edits.filter((other) => other.id !== id), { id, ...defined({ text }), seq }]
+  state.edits = addEdit(state.edits, { id, ...defined({ text }), seq })
   return true
 }
 

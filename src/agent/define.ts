@@ -24,6 +24,7 @@ import type {
   Side,
   Variable,
 } from './define-agent.js'
+import type { HookDefinition } from './define-hook.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
 
@@ -302,7 +303,13 @@ export interface ToolDefinition<
 }
 
 /** An MCP server (`mcp`) contributes its tools when the app is loaded. */
-export type Definition = ToolDefinition | PromptDefinition | ModelDefinition | AgentDefinition | McpDefinition
+export type Definition =
+  | ToolDefinition
+  | PromptDefinition
+  | ModelDefinition
+  | AgentDefinition
+  | HookDefinition
+  | McpDefinition
 
 export function defineTool<
   Args extends Schema,
@@ -322,7 +329,7 @@ export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(
   prompt: Prompt<Input, Output>,
 ): PromptDefinition<Plain<Input>, Plain<Output>>
-export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): PromptDefinition {
+export function definePrompt({ model, tools, toolChoice, hooks, ...prompt }: Prompt): PromptDefinition {
   const choice =
     typeof toolChoice === 'object' && toolChoice !== null
       ? { ...toolChoice, tool: nameOf(toolChoice.tool) }
@@ -332,7 +339,11 @@ export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): P
     name: '',
     ...prompt,
     model: nameOf(model),
-    ...defined({ tools: tools && namesOfDefinitions(tools), toolChoice: choice }),
+    ...defined({
+      tools: tools && namesOfDefinitions(tools),
+      toolChoice: choice,
+      hooks: hooks && namesOfDefinitions<never>(hooks),
+    }),
   }
 }
 
@@ -345,11 +356,12 @@ export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinitio
   }
 }
 
-export function defineAgent(agent: Agent): AgentDefinition {
+export function defineAgent({ hooks: given, ...agent }: Agent): AgentDefinition {
   const sideA = sideOf(agent.sideA)
+  const hooks = defined({ hooks: given && namesOfDefinitions<never>(given) })
   return agent.type === 'dual_ai'
-    ? { kind: 'agent', name: '', ...agent, sideA, sideB: sideOf(agent.sideB) }
-    : { kind: 'agent', name: '', ...agent, sideA }
+    ? { kind: 'agent', name: '', ...agent, ...hooks, sideA, sideB: sideOf(agent.sideB) }
+    : { kind: 'agent', name: '', ...agent, ...hooks, sideA }
 }
 
 function sideOf(input: SideInput): Side {

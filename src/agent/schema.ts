@@ -32,6 +32,10 @@ const nameless =
 /** The name of another definition. */
 const other = z.string().min(1, nameless)
 const count = z.number().int().min(0)
+const hooks = z
+  .array(other)
+  .refine((list) => new Set(list).size === list.length, 'a hook is named twice')
+  .optional()
 
 const variableName = z
   .string()
@@ -197,6 +201,7 @@ const forms = {
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
     toolChoice: choice.optional(),
+    hooks,
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
     ...settings,
@@ -237,12 +242,32 @@ const forms = {
     sideA: side,
     sideB: side.optional(),
     maxSessionTurns: z.number().int().positive().optional(),
+    hooks,
     variables,
     env,
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
     budget: budgetSchema.optional(),
     supervision: supervision.optional(),
+  }),
+  hook: z.strictObject({
+    kind: z.literal('hook'),
+    name,
+    on: z.enum([
+      'thread_created',
+      'subagent_created',
+      'message',
+      'before_step',
+      'after_step',
+      'before_call',
+      'after_call',
+      'stop',
+    ]),
+    tools: z.array(other).optional(),
+    timeoutMs: z.number().positive().optional(),
+    onError: z.enum(['go_on', 'block']).optional(),
+    show: z.enum(['at_once', 'after']).optional(),
+    run: body,
   }),
   // src/tools/foreign/server.ts checks the rest.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
@@ -311,6 +336,7 @@ const foreignFields: Readonly<Partial<Record<Definition['kind'], Readonly<Record
     invoke: 'execute',
   },
   prompt: { system: 'prompt', instructions: 'prompt', systemPrompt: 'prompt' },
+  hook: { execute: 'run', handler: 'run', point: 'on', event: 'on' },
 }
 
 interface Misnamed {

@@ -19,6 +19,8 @@ const byStop: Readonly<Record<StopReason, ExitCode>> = {
   max_steps: exitCode.failed,
   max_tool_calls: exitCode.failed,
   repetition: exitCode.failed,
+  hook_blocked: exitCode.failed,
+  stop_when: exitCode.ok,
   max_tokens: exitCode.failed,
   max_cost: exitCode.failed,
   budget_spent: exitCode.failed,

@@ -22,6 +22,7 @@ import type { SkeinClient } from './handles/client.js'
 import { Host } from './host/host.js'
 import { Janitor } from './host/janitor.js'
 import { Quotas } from './host/quotas.js'
+import { createHooks } from './hooks/ask-hooks.js'
 import { createLoad, profileOf } from './identity.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
@@ -68,6 +69,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const gates = createModelGates({ app, signals: backend.signals, clock, random })
     const envs = new Environments({ app, instance: settings.env, secrets })
     const { leaseMs } = backend.leases
+    const hooks = createHooks({ app, clock, blobs: backend.blobs, warn })
     const services: Services = {
       app,
       clock,
@@ -79,9 +81,9 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       quota: settings.fileQuota,
       childLimits: settings.childLimits,
       setupOf: createAgentSetups(app),
-      turnRules: createTurnRules(app, settings.host.rules),
+      turnRules: createTurnRules(app, settings.host.rules, hooks?.of),
       model: createModels(app, { clock, random, gates }),
-      ...defined({ quotas }),
+      ...defined({ quotas, hooks }),
     }
     const host = await Host.open({
       backend,

@@ -15,7 +15,7 @@ import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
 import { noteRecent, stopAtRepetition } from '../decide/repetition.js'
 import { conclude, isFor } from './session.js'
-import { drain } from '../calls/slots.js'
+import { awaitsHook, drain, firstUndrained } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
 import { noteEffect } from '../budget/usage.js'
 import type { QueuedMessage, ThreadState, Turn } from '../state.js'
@@ -41,7 +41,11 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
       resultMessage(slot, outcome, { step, index, at, ...files, ...(slots.side && { side: slots.side }) }),
     )
   })
-  if (slots.open > 0) return
+  if (slots.open > 0) {
+    // Hooks are asked about the result whose turn has come (TS2: what is wanted has changed).
+    if (awaitsHook(firstUndrained(slots))) state.effectsEpoch++
+    return
+  }
   if (slots.handoff !== undefined) state.agent = slots.handoff
   state.envOfStep = undefined
   if (!cutOff) conclude(state, at)
@@ -154,7 +158,7 @@ export function readQueued(state: ThreadState, message: Message): void {
   for (const reply of pendingReplies) if (reply.message === message.id) reply.run ??= turn.run
 }
 
-function takeQueued(state: ThreadState): void {
+export function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {

@@ -183,6 +183,8 @@ export function conclude(state: ThreadState, at: number): void {
 const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
   'max_steps',
   'repetition',
+  'hook_blocked',
+  'stop_when',
   'max_session_turns',
   'session_stopped',
   'session_failed',

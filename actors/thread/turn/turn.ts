@@ -59,6 +59,10 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     output: undefined,
     asked: 0,
     relaxed: undefined,
+    ready: undefined,
+    once: undefined,
+    checked: undefined,
+    goneOn: 0,
     callResults: undefined,
   }
   for (const { message } of state.queue.splice(0, own + 1)) readQueued(state, message)
@@ -80,6 +84,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const { step, text, calls, usage, at } = record
   beginStep(state, step, at)
   turn.steps++
+  turn.once = undefined
   if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
   turn.calls += calls.filter(isCounted).length
@@ -148,12 +153,12 @@ export function makeCalls(
 /** A reply without calls is the last of its side's turn, unless a message for it arrived meanwhile. */
 function stopAfterReply(
   turn: Turn,
-  { calls, text, stop, goesOn, ends, asks, failure }: ModelReplied,
+  { calls, text, stop, stopDetail, goesOn, ends, asks, failure }: ModelReplied,
   { queue }: ThreadState,
 ): void {
   if (stop) {
     turn.stop = stop
-    turn.detail = detailOf(turn, stop)
+    turn.detail = stopDetail ?? detailOf(turn, stop)
     if (failure) turn.finalOutcome = { failure }
     return
   }
@@ -176,8 +181,9 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   abandonCalls(state)
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
-  // TS3: a step that was asked for and never answered is spent.
-  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++
+  // TS3: a step that was asked for and never answered is spent, also one that hooks have decided about.
+  const isBegun = interrupted.has(record.reason) || state.turn.ready === state.step + 1
+  if (state.position.work === 'thinking' && isBegun) state.step++
   const { text, output, callResults: given, from, session, began } = state.turn
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {

@@ -21,6 +21,10 @@ export type StopReason =
   | 'max_tool_calls'
   /** The same call was made too often. */
   | 'repetition'
+  /** A hook ended the turn. */
+  | 'hook_blocked'
+  /** A stop condition of the prompt holds. */
+  | 'stop_when'
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'
@@ -94,6 +98,8 @@ export interface RecordedCall {
   readonly handoff?: string
   /** The role of its success in the session. */
   readonly session?: SessionRole
+  /** Hooks are asked about its result, when that counts. */
+  readonly after?: true
 }
 
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */

@@ -48,6 +48,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
+import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
@@ -113,6 +114,8 @@ export interface ThreadCreated {
   readonly path: readonly string[]
   /** What it begins with. */
   readonly changes?: Changes
+  /** Hooks that changed what it begins with, or failed. */
+  readonly hooks?: readonly AskedHook[]
   /** What it and all below it may spend. */
   readonly budget?: Amounts
   /**
@@ -152,6 +155,8 @@ export interface MessageReceived {
   readonly grant?: Amounts
   /** The thread that wants to hear how the turn ended, and the call there that waits for it. */
   readonly replyTo?: ReplyTo
+  /** Hooks that changed it, or failed. */
+  readonly hooks?: readonly AskedHook[]
 }
 
 /** A message reads otherwise from now on, or is taken out of what is read. What was recorded of it stays. */
@@ -194,6 +199,10 @@ export interface ModelReplied {
   readonly asks?: string
   /** Of `stop: 'failed'`: why. */
   readonly failure?: Failure
+  /** Of `stop`: a detail for people. */
+  readonly stopDetail?: string
+  /** Hooks that changed the reply or its calls, or failed. */
+  readonly hooks?: readonly AskedHook[]
   /** The call that this prompt forces was made: it is forced no more in this turn. */
   readonly relaxes?: string
   /** A call of it hands the thread over: the rules of the agent that takes over. */
@@ -299,6 +308,7 @@ export type Fact =
   | CallAnswered
   | CallQueued
   | CallsMade
+  | HookDecided
   | ChildCalled
   | ChildReported
   | ChildRestarted

@@ -15,6 +15,8 @@ export interface RepetitionRule {
 /** The rules for the steps of one side. */
 export interface StepRules {
   readonly repetition?: RepetitionRule
+  /** Hooks are asked before each step, and before the turn ends. */
+  readonly hooks?: { readonly step?: true; readonly stop?: true }
 }
 
 /** By side; a turn without sides has those of `a`. */

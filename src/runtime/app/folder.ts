@@ -1,6 +1,6 @@
 /**
- * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/` and `models/`, one definition per file, which
- * gives it its name. All files go into one bundle, so that they share what they import.
+ * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/`, `models/` and `hooks/`, one definition per
+ * file, which gives it its name. All files go into one bundle, so that they share what they import.
  *
  * - The bundle itself names its definitions after their files: a worker that imports it needs no folder.
  * - A mistake in one file does not stop the reading of others: all mistakes are reported at once, each with its file,
@@ -14,7 +14,7 @@ import type { Definition } from '../../agent/define.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 
-type Section = 'agents' | 'prompts' | 'tools' | 'models'
+type Section = 'agents' | 'prompts' | 'tools' | 'models' | 'hooks'
 
 /** The kinds of definitions in each subfolder. An MCP server is among the tools. */
 const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
@@ -22,10 +22,11 @@ const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
   prompts: ['prompt'],
   tools: ['tool', 'mcp'],
   models: ['model'],
+  hooks: ['hook'],
 }
 
 /** Subfolders of the convention that are not supported yet. */
-const unsupported = ['hooks', 'api'] as const
+const unsupported = ['api'] as const
 
 interface AppFile {
   /** Relative to the app's folder, with `/`. */
@@ -42,7 +43,7 @@ export interface AppFolder {
 /** The files of the app. Throws where there are none. */
 export async function readFolder(folder: string): Promise<AppFolder> {
   const files: AppFile[] = []
-  for (const section of ['agents', 'prompts', 'tools', 'models'] as const) {
+  for (const section of ['agents', 'prompts', 'tools', 'models', 'hooks'] as const) {
     for (const name of await sourcesIn(join(folder, section)))
       files.push({ path: `${section}/${name}`, section, name: name.replace(/\.\w+$/, '') })
   }

@@ -2,7 +2,8 @@
  * What a thread asks of its model in one step. Pure: a function of the agent's setup, the thread's state and its
  * variables.
  *
- * - The request holds the thread's own transcript, or a window of it that grows by appending; never a copy.
+ * - The request holds the thread's own transcript, or a window of it that grows by appending; a copy only where hooks
+ *   add a message for this request alone.
  */
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -24,7 +25,7 @@ export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }:
   const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = setup.prompt
   return {
     system: setup.text.map((piece) => (typeof piece === 'string' ? piece : envs.promptText(state, piece))).join(''),
-    messages: windowOf(state, setup.prompt),
+    messages: messagesOf(setup, state),
     tools: offeredTo(setup, state).specs,
     read,
     thread: state.id,
@@ -39,6 +40,12 @@ export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }:
       providerOptions,
     }),
   }
+}
+
+/** Messages that hooks add for one request stand behind all others: what comes before is as it was. */
+function messagesOf({ prompt }: AgentSetup, state: ThreadState): ModelRequest['messages'] {
+  const window = windowOf(state, prompt)
+  return state.turn?.once ? [...window, ...state.turn.once] : window
 }
 
 type Choice = NonNullable<ModelRequest['toolChoice']>

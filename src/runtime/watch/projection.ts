@@ -256,7 +256,7 @@ export class Projector {
 export function messagesOf(state: ThreadState): readonly Message[] {
   const edits = editsOf(state.edits)
   const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)]
-  return all.flatMap((message) => withEdits(edits, message) ?? []).map(shown)
+  return all.flatMap((message) => withEdits(edits, message, 'person') ?? []).map(shown)
 }
 
 function since(items: readonly Message[], known: number): readonly Message[] {
