@@ -33,7 +33,7 @@ import {
   callSettled,
 } from './calls/calls.js'
 import { addEdit } from './turn/edits.js'
-import { takeHooks } from './turn/hooks.js'
+import { firstMessages, takeHooks } from './turn/hooks.js'
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
@@ -146,7 +146,7 @@ type OfStep = {
   [Of in RecordType]: RecordByType[Of] extends { readonly step: number; readonly index: number } ? Of : never
 }[RecordType]
 
-function create(state: ThreadState, record: ThreadCreated & { readonly at: number }): boolean {
+function create(state: ThreadState, record: ThreadCreated & { readonly at: number; readonly seq: number }): boolean {
   state.agent = record.agent
   state.path = record.path
   state.tags = record.tags
@@ -157,6 +157,7 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   if (record.tree) state.files = thawTree(record.tree)
   if (record.env) state.env = record.env
   if (record.budget) state.budget = openAccount(record.budget)
+  if (record.stored) state.transcript.items.push(...firstMessages(record.stored, record))
   return true
 }
 

@@ -75,7 +75,8 @@ function awaitsReply({ position, step: done }: ThreadState, step: number): boole
 
 function replied(state: ThreadState, turn: Turn, { reply, rules = {} }: LandingOf<'reply'>): Decision {
   if (!awaitsReply(state, reply.step)) return noFacts
-  const meaning = meaningOf(turn, reply, rules)
+  // A reply that a hook has blocked means nothing else.
+  const meaning = reply.stop === 'hook_blocked' ? {} : meaningOf(turn, reply, rules)
   return { facts: [{ type: 'model.replied', ...limitReply(state, { ...reply, ...meaning }) }] }
 }
 

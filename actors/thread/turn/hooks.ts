@@ -86,8 +86,16 @@ function takeMessages(state: ThreadState, turn: Turn, { add = [], hide = [], seq
   }
 }
 
+/** What a new thread's model reads first. */
+export function firstMessages(
+  texts: readonly string[],
+  { seq, at }: { readonly seq: number; readonly at: number },
+): readonly Message[] {
+  return texts.map((text, number) => ({ id: hookMessageId(seq, number), role: 'user', text, at, silent: true }))
+}
+
 /** Of the `number`-th message that hooks add with one record. */
-export const hookMessageId = (seq: number, number: number): string => `hook_${seq}_${number}`
+const hookMessageId = (seq: number, number: number): string => `hook_${seq}_${number}`
 
 const droppedText = '[the result was dropped]'
 

@@ -114,6 +114,8 @@ export interface ThreadCreated {
   readonly path: readonly string[]
   /** What it begins with. */
   readonly changes?: Changes
+  /** Messages that hooks give it: its model reads them first. */
+  readonly stored?: readonly string[]
   /** Hooks that changed what it begins with, or failed. */
   readonly hooks?: readonly AskedHook[]
   /** What it and all below it may spend. */

@@ -9,7 +9,7 @@
  */
 import { statusReported } from '../../../actors/thread/children/reports.js'
 import { fold } from '../../../actors/thread/fold.js'
-import { awaitsVerdict } from '../../../actors/thread/calls/slots.js'
+import { isSettled } from '../../../actors/thread/calls/slots.js'
 import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import type { Status, ThreadState, Turn } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
@@ -284,7 +284,7 @@ function callOf(slot: Slot, id: string, taken: boolean): RunCall {
   const { tool, args, child } = call
   const request = { id, tool, args, ...(child && { child: childOf(child) }) }
   // Files of a child get their names when the call is taken: its answer is what the model reads then.
-  const counts = outcome !== undefined && !awaitsVerdict(slot) && (taken || !given?.attachments)
+  const counts = outcome !== undefined && isSettled(slot) && (taken || !given?.attachments)
   if (counts) return { ...request, outcome, ...defined({ fromCache: verdict === 'cached' || undefined }) }
   const returned = outcome !== undefined || join !== undefined
   return { ...request, ...defined({ waitsFor: hold?.why, missing: hold?.missing, returned: returned || undefined }) }
