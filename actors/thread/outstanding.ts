@@ -20,6 +20,7 @@ import { owesUsageReport } from './budget/usage.js'
 import { nextHook } from './turn/hooks.js'
 import { hasEnded } from './state.js'
 import type { ThreadState } from './state.js'
+import { isStopped } from './turn/last-answer.js'
 import { dueRestart } from './children/supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
@@ -37,7 +38,7 @@ export function outstanding(state: ThreadState): Effect[] {
     effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   const hook = nextHook(state)
   if (hook) effects.push(hook)
-  if (turn.stop && slots.open === 0) return effects
+  if (isStopped(turn) && slots.open === 0) return effects
   if (position.work !== 'thinking') effects.push(...calls(state))
   else if (!hook) effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   return effects

@@ -27,6 +27,7 @@ import type {
 import type { HookDefinition } from './define-hook.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
+import type { SkillsetDefinition } from './skills.js'
 
 export type {
   Agent,
@@ -302,7 +303,7 @@ export interface ToolDefinition<
   readonly uses?: readonly string[]
 }
 
-/** An MCP server (`mcp`) contributes its tools when the app is loaded. */
+/** An MCP server (`mcp`) contributes its tools when the app is loaded, a folder of skills (`skillset`) its skills. */
 export type Definition =
   | ToolDefinition
   | PromptDefinition
@@ -310,6 +311,7 @@ export type Definition =
   | AgentDefinition
   | HookDefinition
   | McpDefinition
+  | SkillsetDefinition
 
 export function defineTool<
   Args extends Schema,

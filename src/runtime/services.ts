@@ -61,8 +61,8 @@ export interface Services {
   /** How long another host may still be at work on what it held (0: no other host can be). */
   readonly leaseMs: number
   readonly quotas?: Quotas
-  /** Absent where the app has no hooks. */
-  readonly hooks?: Hooks
+  /** Undefined where the app has none. */
+  readonly hooks: Hooks | undefined
   /** Throws where the agent is not defined. `disabled`: agents that may not be called now. */
   setupOf(agent: string, side?: SideName, disabled?: readonly string[]): AgentSetup
   readonly turnRules: RulesOfAgent

@@ -3,6 +3,7 @@
  */
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { complaintsIn, declaration, linesOf, mentions } from '../helpers/named-app.js'
 import { mustRun, readmeExample, root, run, typeErrors, writeFiles } from './project.js'
 
 export interface Project {
@@ -37,6 +38,9 @@ export async function checkPrograms(
     'user.ts': await readFile(join(root, 'test/types/fixtures/user.ts'), 'utf8'),
   })
   expectEqual(await typeErrors(folder, { files: ['main.ts', 'user.ts'], tsc, libraries }), '', 'the compiler')
+  await writeFiles(folder, { 'names.ts': mentions, 'skein.d.ts': declaration })
+  const wrong = await typeErrors(folder, { files: ['names.ts', 'skein.d.ts'], tsc, libraries })
+  expectEqual(complaintsIn(wrong).join(), linesOf(mentions, '// wrong').join(), 'lines with wrong names (E3)')
   const { stdout } = await mustRun(folder, process.execPath, ['out/main.js'])
   expectMatch(stdout, /^1 \+ 2 is 3\.\n[\s\S]*stopReason: 'completed'/, 'the program of the README')
   return stdout

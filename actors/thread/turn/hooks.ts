@@ -18,6 +18,7 @@ import { awaitsHook, finish, firstUndrained } from '../calls/slots.js'
 import { stopAtLimit } from '../decide/limits.js'
 import type { ThreadState, Turn } from '../state.js'
 import { addHidden } from './edits.js'
+import { isStopped } from './last-answer.js'
 import { takeQueued, takeResults } from './results.js'
 import { isFor } from './session.js'
 
@@ -29,6 +30,7 @@ const unasked: ReadonlySet<StopReason> = new Set(['failed', 'hook_blocked'])
 const limits: ReadonlySet<StopReason> = new Set([
   'max_steps',
   'max_tool_calls',
+  'max_tool_rounds',
   'max_tokens',
   'max_cost',
   'budget_spent',
@@ -46,7 +48,7 @@ export function nextHook(state: ThreadState): HookEffect | undefined {
   }
   const { hooks } = stepRules(turn)
   if (!hooks || slots.open > 0 || position.work !== 'thinking') return undefined
-  if (turn.stop)
+  if (turn.stop && isStopped(turn))
     return hooks.stop && turn.checked !== step && !unasked.has(turn.stop)
       ? { kind: 'hook', key: stopHookKey(turn.run, step), point: 'stop', step }
       : undefined
@@ -71,6 +73,7 @@ export function takeHooks(state: ThreadState, record: Decided): boolean {
   turn.ready = record.step
   takeMessages(state, turn, record)
   if (!record.block) return true
+  if (turn.last) turn.last = 'given'
   turn.stop = record.block.reason
   turn.detail = record.block.detail
   return true

@@ -19,12 +19,13 @@ export type StopReason =
   | 'reply_paused'
   | 'max_steps'
   | 'max_tool_calls'
+  | 'max_tool_rounds'
+  /** A stop condition of the prompt or of the message was met. */
+  | 'stop_when'
   /** The same call was made too often. */
   | 'repetition'
   /** A hook ended the turn. */
   | 'hook_blocked'
-  /** A stop condition of the prompt holds. */
-  | 'stop_when'
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'

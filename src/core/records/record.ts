@@ -50,6 +50,7 @@ import type {
 } from './child.js'
 import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
+import type { MessageRules } from './stop.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
@@ -159,6 +160,8 @@ export interface MessageReceived {
   readonly replyTo?: ReplyTo
   /** Hooks that changed it, or failed. */
   readonly hooks?: readonly AskedHook[]
+  /** When the turn that reads it stops. */
+  readonly rules?: MessageRules
 }
 
 /** A message reads otherwise from now on, or is taken out of what is read. What was recorded of it stays. */
@@ -193,6 +196,8 @@ export interface ModelReplied {
   readonly finish: FinishReason
   /** Decided by the agent's rules: the turn ends after these calls. */
   readonly stop?: StopReason
+  /** Of `stop`: why, for people. */
+  readonly stopDetail?: string
   /** Decided by the agent's rules: a reply without calls does not end the turn. */
   readonly goesOn?: true
   /** How the turn ends where this reply is the last. Default: with its text. */
@@ -201,8 +206,6 @@ export interface ModelReplied {
   readonly asks?: string
   /** Of `stop: 'failed'`: why. */
   readonly failure?: Failure
-  /** Of `stop`: a detail for people. */
-  readonly stopDetail?: string
   /** Hooks that changed the reply or its calls, or failed. */
   readonly hooks?: readonly AskedHook[]
   /** The call that this prompt forces was made: it is forced no more in this turn. */

@@ -17,6 +17,8 @@ export interface StepRules {
   readonly repetition?: RepetitionRule
   /** Hooks are asked before each step, and before the turn ends. */
   readonly hooks?: { readonly step?: true; readonly stop?: true }
+  /** A turn that a rule stops is asked once more, without tools. */
+  readonly lastAnswer?: true
 }
 
 /** By side; a turn without sides has those of `a`. */

@@ -30,7 +30,7 @@ interface Instance {
 
 /** The calls that begin them, for the side that is to speak next; empty where its prompt has none. Seals values. */
 export function immediateCallsOf(
-  definitions: ChildDefinitions & { readonly app: App; readonly hooks?: Hooks },
+  definitions: ChildDefinitions & { readonly app: App; readonly hooks?: Hooks | undefined },
   state: ThreadState,
 ): readonly RecordedCall[] {
   const { app, envs } = definitions

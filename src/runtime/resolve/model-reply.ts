@@ -15,6 +15,7 @@ import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
 import { isObject, toJson } from '../../core/json.js'
 import type { FinishReason, ModelReplied, RecordedCall } from '../../core/records/record.js'
+import type { StepRules, TurnRules } from '../../core/records/rules.js'
 import type { SessionRole } from '../../core/records/session.js'
 import type { AskedHook } from '../../core/records/hook.js'
 import { parseOrThrow } from '../../core/schema.js'
@@ -34,6 +35,7 @@ import { blockedCalls, recordHookedCalls, withResultHooks } from './hooked-calls
 import type { HookedCall } from './hooked-calls.js'
 import { promptSchema, recordPromptCall } from './prompt-calls.js'
 import { cutCall, replyRules } from './reply-meaning.js'
+import { asLastAnswer, noRoundLeft, skippedCall } from './tool-rounds.js'
 import { recordCall } from './tool-calls.js'
 import type { CallDefinitions, CallerContext } from './tool-calls.js'
 
@@ -56,19 +58,26 @@ export function toLanding(
 ): Landing | Promise<Landing> {
   const { step, reply, state } = answer
   checkReply(setup.model.name, reply)
+  const isLast = state.turn?.last === 'wanted'
+  const wanted = isLast ? asLastAnswer(reply, setup.response !== undefined) : reply
+  const noRound = isLast ? undefined : noRoundLeft(setup.prompt, reply, state)
   const { specs, allowed } = offeredTo(setup, state)
   const recording: Recording = {
     definitions,
     setup,
-    reply,
-    caller: { threadId: state.id, allowed, offered: specs },
+    reply: wanted,
+    noRound,
+    caller: { threadId: state.id, allowed, offered: specs, ...defined({ skills: setup.skills }) },
     context: createReplyContext(definitions, state, step),
     handoff: {},
   }
   const { before_call: before, subagent_created: created } = hooksOf(recording, state)
   if (before || created || answer.block !== undefined) return toHookedLanding(recording, answer)
   const isDual = state.turn?.session !== undefined
-  const calls = reply.calls.map((call, index) => withRole(setup, recordOf(recording, call, index), isDual))
+  const calls = wanted.calls.map((call, index) => {
+    const skipped = skippedCall(noRound, call)
+    return skipped ?? withRole(setup, recordOf(recording, call, index), isDual && !isLast)
+  })
   return calls.every(isRecorded)
     ? landingOf(recording, answer, calls)
     : Promise.all(calls).then((recorded) => landingOf(recording, answer, recorded))
@@ -96,14 +105,14 @@ function hooksOf({ definitions }: Recording, { agent, turn }: ThreadState): Hook
 }
 
 function* hookedCalls(recording: Recording): Generator<HookedCall> {
-  const { reply, context, handoff } = recording
+  const { reply, context, handoff, noRound } = recording
   for (const [index, requested] of reply.calls.entries()) {
     const takeBack = markReply(context)
     const { to } = handoff
     yield {
       requested,
-      schema: schemaOf(recording, requested),
-      record: (args) => recordOf(recording, { ...requested, args }, index),
+      schema: noRound === undefined ? schemaOf(recording, requested) : undefined,
+      record: (args) => skippedCall(noRound, requested) ?? recordOf(recording, { ...requested, args }, index),
       takeBack() {
         takeBack()
         if (to === undefined) delete handoff.to
@@ -137,6 +146,8 @@ interface Recording {
   readonly caller: CallerContext
   readonly context: ReplyContext
   readonly handoff: HandoffReply
+  /** Why the calls of the reply are not run. */
+  readonly noRound: string | undefined
 }
 
 type MaybePromise<Value> = Value | Promise<Value>
@@ -165,7 +176,7 @@ function landingOf(
   { step, state, acted = [] }: ModelAnswer,
   calls: readonly RecordedCall[],
 ): ReplyLanding {
-  const { definitions, setup, reply, handoff } = recording
+  const { definitions, setup, reply, handoff, noRound } = recording
   const { app, turnRules } = definitions
   const set = hooksOf(recording, state)
   const side = state.turn?.session?.side
@@ -179,11 +190,15 @@ function landingOf(
     usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model),
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
     ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label }),
-    // The rules of an agent without any end those of the one before.
-    ...(handoff.to !== undefined && turnRules && { rules: turnRules(handoff.to)?.a ?? {} }),
+    ...(handoff.to !== undefined && defined({ rules: rulesAfter(state, turnRules?.(handoff.to)) })),
     ...(acted.length > 0 && { hooks: acted }),
   }
-  return { kind: 'reply', reply: recorded, rules: replyRules(setup, maxSteps) }
+  return { kind: 'reply', reply: recorded, rules: { ...replyRules(setup, maxSteps), ...defined({ noRound }) } }
+}
+
+/** Of the agent that takes over; an agent without rules takes those of the one before away. */
+function rulesAfter({ turn }: ThreadState, rules: TurnRules | undefined): StepRules | undefined {
+  return rules?.a ?? (turn?.rules && {})
 }
 
 const finishReasons: ReadonlySet<string> = new Set<FinishReason>([

@@ -38,13 +38,15 @@ function turnRulesOf(app: App, agent: string, settings: RuleSources): TurnRules 
 
 /** Undefined: there is no such side. */
 function rulesOfSide(
-  { agents }: App,
+  { agents, prompts }: App,
   { agent: name, side }: { readonly agent: string; readonly side: SideName },
   { repetition, hooksOf }: RuleSources,
 ): StepRules | undefined {
   const agent = agents.get(name)
-  if (!agent || !sideOf(agent, side)) return undefined
-  return defined({ repetition, hooks: hooksOf && hookRules(hooksOf(name, side)) })
+  const own = agent && sideOf(agent, side)
+  if (!own) return undefined
+  const lastAnswer = prompts.get(own.prompt)?.lastAnswer ? (true as const) : undefined
+  return defined({ repetition, lastAnswer, hooks: hooksOf && hookRules(hooksOf(name, side)) })
 }
 
 /** Undefined: none is asked between records. */

@@ -261,7 +261,7 @@ describe('built in', () => {
 
   it('a name that nobody has is told with those there are', () => {
     expect(() => load([], { builtins, tools: ['raed'] })).toThrow(
-      /names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/,
+      /names the tool "raed"; did you mean "read"\? there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/,
     )
     expect(() => load([], { tools: ['read'] })).toThrow(expect.objectContaining({ code: 'UNKNOWN_TOOL' }))
   })
