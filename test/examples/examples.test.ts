@@ -51,6 +51,7 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '12-hooks',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -342,6 +343,15 @@ test(
     expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
   },
 )
+
+test('K1: 12-hooks caps a refund, refuses another, redacts a card and ends when the customer was told', async () => {
+  const text = await printed(main('12-hooks'))
+  expect(text).toContain('answer: Dear Ada, 50 euros are on their way.')
+  expect(text).toContain('customer {"name":"Ada"} → {"name":"Ada","card":"****"}')
+  expect(text).toContain('refund {"to":"Ada","euros":50} → "50 euros to Ada"')
+  expect(text).toContain('refund {"to":"boss","euros":20} → "HOOK_REFUSED"')
+  expect(text).toContain('stop: told → Write to the customer.')
+})
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

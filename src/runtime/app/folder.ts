@@ -1,7 +1,7 @@
 /**
  * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/`, `models/` and `hooks/`, one definition per
  * file, which gives it its name, and `skills/`. All sources go into one bundle, so that they share what they import;
- * agents and prompts in Markdown (markdown.ts) and skills (skills.ts) are read by the host alone, for no body needs them.
+ * agents and prompts in Markdown (markdown.ts) and skills (skills.ts) are read by the host alone: no body needs them.
  *
  * - The bundle itself names its definitions after their files: a worker that imports it needs no folder.
  * - A mistake in one file does not stop the reading of others: all mistakes are reported at once, each with its file,
