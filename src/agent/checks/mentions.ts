@@ -88,8 +88,6 @@ interface Names {
   readonly prompts: ReadonlySet<string>
   readonly models: ReadonlySet<string>
   readonly skills: ReadonlySet<string>
-  /** Of the app's own tools, and of the built-in ones. */
-  readonly tools: ReadonlySet<string>
   /** What a prompt may name as a tool. */
   readonly nameable: readonly string[]
   readonly called: KnownDefinitions
@@ -140,7 +138,6 @@ function namesIn({ definitions, builtins, claimed, lookalikes, skills }: Mention
     prompts: new Set(namesOf('prompt')),
     models: new Set(namesOf('model')),
     skills: new Set([...skills, ...namesOf('skill')]),
-    tools,
     nameable,
     called: {
       definitions,
@@ -205,9 +202,9 @@ function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): reado
     .map((name) => ({ code: 'UNKNOWN_MODEL', text: `falls back to ${missing('model', name, models)}` }))
 }
 
-function ofTool({ uses = [] }: Mentions, { tools, nameable, missing }: Names): readonly Told[] {
+function ofTool({ uses = [] }: Mentions, { nameable, missing }: Names): readonly Told[] {
   return uses
-    .filter((name) => !tools.has(name))
+    .filter((name) => !nameable.includes(name))
     .map((name) => ({ code: 'UNKNOWN_TOOL', text: `uses the tool ${missing('tool', name, nameable)}` }))
 }
 
