@@ -27,7 +27,7 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
-export type { AppNames, NameOf } from './agent/naming.js'
+export type { AppNames } from './agent/naming.js'
 export type {
   InferPromptInput,
   InferPromptOutput,

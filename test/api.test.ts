@@ -109,7 +109,6 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
-      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
