@@ -27,6 +27,7 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
 export type { AppNames } from './agent/naming.js'
 export type {
   InferPromptInput,
@@ -41,6 +42,7 @@ export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
+export type { Reloaded } from './runtime/reloads.js'
 export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
 export type { AppWatch, WatchAppOptions } from './runtime/app/watch.js'

@@ -35,7 +35,7 @@ import {
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
-import type { Signal } from './machine.js'
+import type { Signal } from './signal.js'
 import { moveByTable } from './position.js'
 import type { Move } from './position.js'
 import { isStuck } from './outstanding.js'

@@ -16,6 +16,7 @@ import type { Definition } from './define.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
+import { providerRunSchema } from './provider-tool.js'
 import { stopForms } from './stop.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
@@ -172,6 +173,7 @@ const forms = {
       .optional(),
     retry: retry.optional(),
     repeats: z.boolean().optional(),
+    provider: providerRunSchema.optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
     commutes: z.boolean().optional(),
