@@ -30,7 +30,7 @@ export type {
 export type { HookDefinition, HookInput, HookPoint, HookResult, HookThread } from './agent/define-hook.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
 export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
-export type { AppNames, NameOf } from './agent/naming.js'
+export type { AppNames } from './agent/naming.js'
 export type {
   InferPromptInput,
   InferPromptOutput,

@@ -119,7 +119,6 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
-      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',

@@ -90,8 +90,6 @@ interface Names {
   readonly models: ReadonlySet<string>
   readonly hooks: ReadonlySet<string>
   readonly skills: ReadonlySet<string>
-  /** Of the app's own tools, and of the built-in ones. */
-  readonly tools: ReadonlySet<string>
   /** What a prompt may name as a tool. */
   readonly nameable: readonly string[]
   readonly called: KnownDefinitions
@@ -143,7 +141,6 @@ function namesIn({ definitions, builtins, claimed, lookalikes, skills }: Mention
     models: new Set(namesOf('model')),
     hooks: new Set(namesOf('hook')),
     skills: new Set([...skills, ...namesOf('skill')]),
-    tools,
     nameable,
     called: {
       definitions,
@@ -231,9 +228,9 @@ function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): reado
     .map((name) => ({ code: 'UNKNOWN_MODEL', text: `falls back to ${missing('model', name, models)}` }))
 }
 
-function ofTool({ uses = [] }: Mentions, { tools, nameable, missing }: Names): readonly Told[] {
+function ofTool({ uses = [] }: Mentions, { nameable, missing }: Names): readonly Told[] {
   return uses
-    .filter((name) => !tools.has(name))
+    .filter((name) => !nameable.includes(name))
     .map((name) => ({ code: 'UNKNOWN_TOOL', text: `uses the tool ${missing('tool', name, nameable)}` }))
 }
 
