@@ -7,7 +7,7 @@
  * OU3 A call with a side effect is a barrier: it waits for the calls before it, runs alone, and those behind it wait;
  *     one that commutes waits for its intent only. A call that waits for someone holds back later barriers alone (T3).
  */
-import { callDeadlineKey, callKey, modelKey, scheduleKey, turnDeadlineKey } from '../../src/core/effect.js'
+import { callDeadlineKey, callKey, contextKey, modelKey, scheduleKey, turnDeadlineKey } from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
 import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
 import type { Scheduled } from '../../src/core/records/schedule.js'
@@ -19,6 +19,7 @@ import { awaitsDescendants } from './children/reports.js'
 import { owesUsageReport } from './budget/usage.js'
 import { hasEnded } from './state.js'
 import type { ThreadState } from './state.js'
+import { isTooLong } from './turn/context.js'
 import { dueRestart } from './children/supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
@@ -35,8 +36,14 @@ export function outstanding(state: ThreadState): Effect[] {
   for (const { index, at } of callDeadlines(state))
     effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   if (turn.stop && slots.open === 0) return effects
-  if (position.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
-  else {
+  if (position.work === 'thinking') {
+    const next = step + 1
+    effects.push(
+      isTooLong(state)
+        ? { kind: 'context', key: contextKey(next), step: next }
+        : { kind: 'model', key: modelKey(next), step: next },
+    )
+  } else {
     for (const { slot, index } of startable(state))
       if (!slot.call.sideEffect || slot.began || slot.answer)
         effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })

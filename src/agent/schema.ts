@@ -99,6 +99,23 @@ const callable = z.strictObject({
     .optional(),
 })
 
+const tokens = z.number().int().positive()
+const context = z
+  .strictObject({
+    triggerTokens: tokens.optional(),
+    targetTokens: tokens.optional(),
+    summary: z
+      .union([
+        z.literal(false),
+        z.strictObject({ model: other.optional(), prompt: z.string().min(1, 'it is empty').optional() }),
+      ])
+      .optional(),
+  })
+  .refine(
+    ({ triggerTokens = Infinity, targetTokens = 0 }) => targetTokens < triggerTokens,
+    'targetTokens must be less than triggerTokens',
+  )
+
 const part = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), content: z.string() }),
   z.strictObject({ type: z.literal('include'), prompt: z.string() }),
@@ -196,6 +213,7 @@ const forms = {
     tools: z.array(z.union([other, callable])).optional(),
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
+    context: z.union([z.literal(false), context]).optional(),
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
@@ -215,6 +233,7 @@ const forms = {
       'must be a model or a function that gives one',
     ),
     fallback: z.array(other).optional(),
+    contextTokens: tokens.min(1_000, 'a model takes 1,000 tokens at least').optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
     timeouts: z

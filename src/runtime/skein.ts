@@ -74,6 +74,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       envs,
       pool: debugged(pool, { envs, warn }),
       blobs: backend.blobs,
+      journal: backend.journal,
       leaseMs,
       orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
       quota: settings.fileQuota,

@@ -5,6 +5,7 @@
  */
 import { callDeadlineKey, turnDeadlineKey } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
+import type { ContextReduced } from '../../../src/core/records/context.js'
 import type { HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { noFacts, turnEnded } from './decision.js'
@@ -13,11 +14,14 @@ import { limitReply } from './limits.js'
 import { meaningOf } from './replies.js'
 import type { ReplyRules } from './replies.js'
 import type { Slot } from '../calls/slots.js'
+import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
 
 export type Landing =
   /** `rules`: what the agent's definitions say about it. */
   | { readonly kind: 'reply'; readonly reply: Omit<ModelReplied, 'type'>; readonly rules?: ReplyRules }
+  /** What its model reads was reduced. */
+  | { readonly kind: 'reduced'; readonly reduced: Omit<ContextReduced, 'type'> }
   | { readonly kind: 'model_failed'; readonly step: number; readonly failure: Failure }
   | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly landed: Landed }
   /** The body cannot continue before someone has decided or answered. */
@@ -43,6 +47,9 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
   switch (landing.kind) {
     case 'reply':
       return replied(state, turn, landing)
+    case 'reduced':
+      if (!awaitsReply(state, landing.reduced.step) || !isTooLong(state)) return noFacts
+      return { facts: [{ type: 'context.reduced', ...landing.reduced }] }
     case 'model_failed':
       if (!awaitsReply(state, landing.step)) return noFacts
       return { facts: [turnEnded(turn, { reason: 'failed', failure: landing.failure })] }

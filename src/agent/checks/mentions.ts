@@ -42,6 +42,10 @@ const readable = z.object({
     .optional()
     .catch(undefined),
   model: z.string().min(1).optional().catch(undefined),
+  context: z
+    .object({ summary: z.object({ model: z.string().min(1) }) })
+    .optional()
+    .catch(undefined),
   tools: nameList,
   agents: relations,
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
@@ -162,6 +166,9 @@ function ofPrompt(mentions: Mentions, { prompts, models, called, missing }: Name
     .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `includes the prompt ${missing('prompt', name, prompts)}` }))
   if (model !== undefined && !models.has(model))
     told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}` })
+  const summary = mentions.context?.summary.model
+  if (summary !== undefined && !models.has(summary))
+    told.push({ code: 'UNKNOWN_MODEL', text: `has summaries of the model ${missing('model', summary, models)}` })
   told.push(...checkCalled({ named: tools, relations: agents }, called))
   const callable = [...tools, ...agents.map(({ name }) => name)]
   if (toolChoice && !callable.includes(toolChoice.tool)) {

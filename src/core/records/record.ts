@@ -48,6 +48,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
+import type { ContextReduced } from './context.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
@@ -287,6 +288,7 @@ export type Fact =
   | MessageEdited
   | TurnStarted
   | ModelReplied
+  | ContextReduced
   | CallBegan
   | CallUnbegun
   | CallTried

@@ -55,15 +55,7 @@ export class ModelCall implements RunningEffect {
     return toLanding(services, setup, { step: this.#step, reply, state })
   }
 
-  /** Media that are missing, damaged or in a store that is away: the model is told that it is not shown them. */
-  readonly #read = async (hash: string): Promise<Uint8Array | undefined> => {
-    try {
-      return await gather(this.#services.blobs.get(hash))
-    } catch {
-      // The turn can go on without a picture.
-      return undefined
-    }
-  }
+  readonly #read = (hash: string): Promise<Uint8Array | undefined> => readMedia(this.#services.blobs, hash)
 
   #failed(thrown: unknown): Landing {
     const failure = toFailure(thrown, 'MODEL_REJECTED')
@@ -81,6 +73,16 @@ export class ModelCall implements RunningEffect {
 
   soFar(): readonly DeltaEvent[] {
     return this.#stream.soFar()
+  }
+}
+
+/** Media that are missing, damaged or in a store that is away: the model is told that it is not shown them. */
+export async function readMedia(blobs: Services['blobs'], hash: string): Promise<Uint8Array | undefined> {
+  try {
+    return await gather(blobs.get(hash))
+  } catch {
+    // The turn can go on without a picture.
+    return undefined
   }
 }
 

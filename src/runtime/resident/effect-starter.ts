@@ -6,6 +6,7 @@ import { mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import { mutants } from '../../core/mutants.js'
+import { ContextReduction } from '../effects/reduce-context.js'
 import { ModelCall } from '../effects/model-call.js'
 import type { TreeRemoval } from '../effects/remove-tree.js'
 import { awaitDeadline, awaitSchedule } from '../effects/timers.js'
@@ -72,6 +73,7 @@ export class EffectStarter implements EffectRunner {
       case 'removal':
         return this.#thread.open && this.#thread.outbox.allDurable
       case 'model':
+      case 'context':
         return this.#mayStart && this.#modelReady()
       case 'call':
         return this.#mayStart && this.#callReady(effect, running)
@@ -105,6 +107,8 @@ export class EffectStarter implements EffectRunner {
     switch (effect.kind) {
       case 'model':
         return new ModelCall(services, owner, effect)
+      case 'context':
+        return new ContextReduction(services, owner, effect)
       case 'call': {
         // The body of an intent that is not ours may have run already.
         const recovered = !this.#thread.ledger.takeIntent(effect.key)

@@ -104,6 +104,7 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
       ahead: ahead || undefined,
       inTurn: (readsContext && !ahead) || undefined,
       repeats: tool.repeats || undefined,
+      whole: tool.retention === 'keep' || undefined,
       policy: policyOf(tool, args),
       needs: needs.length > 0 ? needs : undefined,
     }),

@@ -3,9 +3,12 @@
  * or an agent takes over, and never asked for again in that turn.
  */
 import type { App } from '../../agent/app.js'
+import { contextLimits } from '../../agent/context-limits.js'
+import type { Side } from '../../agent/define.js'
 import { sideOf } from '../../agent/sides.js'
 import { defined } from '../../core/defined.js'
-import type { RepetitionRule, StepRules, TurnRules } from '../../core/records/rules.js'
+import type { ContextRule, RepetitionRule, StepRules, TurnRules } from '../../core/records/rules.js'
+import { viewName } from '../../core/records/context.js'
 import type { SideName } from '../../core/records/message.js'
 
 /** What the options of a host say for all agents. */
@@ -32,12 +35,21 @@ function turnRulesOf(app: App, agent: string, settings: RuleSettings): TurnRules
 
 /** Undefined: there is no such side. */
 function rulesOfSide(
-  { agents }: App,
-  { agent: name, side }: { readonly agent: string; readonly side: SideName },
+  app: App,
+  { agent: name, side: sideName }: { readonly agent: string; readonly side: SideName },
   { repetition }: RuleSettings,
 ): StepRules | undefined {
-  const agent = agents.get(name)
-  return agent && sideOf(agent, side) ? defined({ repetition }) : undefined
+  const agent = app.agents.get(name)
+  const side = agent && sideOf(agent, sideName)
+  return side && defined({ repetition, context: contextRule(app, side, sideName) })
+}
+
+function contextRule(app: App, { prompt: name }: Side, side: SideName): ContextRule | undefined {
+  const prompt = app.prompts.get(name)
+  const limits = prompt && contextLimits(app, prompt)
+  if (!limits) return undefined
+  const { includeChat: chat = true, includePastTools: tools = true } = prompt
+  return { of: viewName(side, { chat, tools }), ...limits }
 }
 
 function isEmpty(rules: StepRules): boolean {
