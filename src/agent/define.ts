@@ -30,6 +30,7 @@ import type { NameOr } from './naming.js'
 export type {
   Agent,
   AgentDefinition,
+  ContextOptions,
   ModelChoice,
   ModelDefinition,
   ModelSource,

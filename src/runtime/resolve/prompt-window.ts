@@ -68,33 +68,48 @@ export function reachesBack(
 }
 
 export function windowOf(state: ThreadState, options: WindowOptions): readonly Message[] {
-  const key = keyOf(state, options)
-  const { chat, tools, side, version, archived, first, items } = key
+  const reader = readerOf(state)
+  const key = keyOf(state, options, reader)
+  const { chat, tools, side, version, archived, first, summary, items } = key
   const isWhole = chat && tools
-  if (isWhole && !side && version === 0 && archived <= 0 && first === 0) return items
-  const turnFrom = isWhole ? first : Math.max(first, turnBegins(state) - state.transcript.skipped)
+  if (isWhole && !side && version === 0 && archived <= 0 && first === 0 && !summary) return items
+  const turnFrom = isWhole ? first : Math.max(first, reader.from - state.transcript.skipped)
   const window = currentWindow(state, key, turnFrom)
   if (window.turnFrom < turnFrom) beginTurn(window, turnFrom)
   readUpTo(window, items.length)
   return window.messages
 }
 
-function keyOf(state: ThreadState, { includeChat: chat = true, includePastTools: tools = true }: WindowOptions) {
-  const { transcript, turn, edits } = state
+/** Who reads: its side, its view, and where the turn begins that it is in, counted from the first message. */
+export interface WindowReader {
+  readonly side: SideName | undefined
+  readonly view: ContextView | undefined
+  readonly from: number
+}
+
+function readerOf(state: ThreadState): WindowReader {
+  return { side: state.turn?.session?.side, view: currentView(state), from: turnBegins(state) }
+}
+
+function keyOf(
+  { transcript, edits }: ThreadState,
+  { includeChat: chat = true, includePastTools: tools = true }: WindowOptions,
+  { side, view, from }: WindowReader,
+): WindowKey {
   const { items, skipped } = transcript
-  const { archived = 0, summary } = currentView(state) ?? {}
+  const { archived = 0, summary } = view ?? {}
   // A summary of earlier turns has their words in it.
-  const isSaid = summary && (chat || summary.before > turnBegins(state))
+  const isSaid = summary && (chat || summary.before > from)
   return {
     items,
-    side: turn?.session?.side,
+    side,
     version: edits.at(-1)?.seq ?? 0,
     chat,
     tools,
     archived: archived - skipped,
     first: Math.max(0, (summary?.before ?? 0) - skipped),
     summary: isSaid ? summary : undefined,
-  } satisfies WindowKey
+  }
 }
 
 /** The window that the side has, if it can grow on; else a new one in its place. */
@@ -163,7 +178,7 @@ function visible(window: Window, index: number): Message | undefined {
   return seen && index < archived ? withoutLongResult(seen) : seen
 }
 
-function summaryMessage({ before, text, at }: NonNullable<ContextView['summary']>): Message {
+export function summaryMessage({ before, text, at }: NonNullable<ContextView['summary']>): Message {
   return { id: `summary_${before}`, role: 'user', text: summaryText(text), at }
 }
 
@@ -194,6 +209,9 @@ function ofPastTurn({ chat, tools }: Pick<Window, 'chat' | 'tools'>, message: Me
   return words
 }
 
+/** Why a model does not read a message, or not as it was said. */
+export type LeftOutReason = 'archived' | 'summarised' | 'hidden' | 'past' | 'other_side'
+
 /** A message of the thread as its model would read it now. */
 export interface WindowEntry {
   /** Counted from the first message of the thread. */
@@ -201,18 +219,30 @@ export interface WindowEntry {
   readonly message: Message
   /** Undefined: it is not shown. */
   readonly shown: Message | undefined
+  readonly why?: LeftOutReason
 }
 
 /** The messages that are loaded, one by one: those of the window, and those that it leaves out. */
-export function windowEntries(state: ThreadState, options: WindowOptions): readonly WindowEntry[] {
-  const key = keyOf(state, options)
-  const window: Window = { ...key, edits: editsOf(state.edits), turnFrom: 0, read: 0, messages: [], past: 0 }
+export function windowEntries(
+  state: ThreadState,
+  options: WindowOptions,
+  reader: WindowReader = readerOf(state),
+): readonly WindowEntry[] {
+  const key = keyOf(state, options, reader)
+  const edits = editsOf(state.edits)
   const { skipped } = state.transcript
-  const turnFrom = turnBegins(state) - skipped
   return key.items.map((message, index) => {
-    const seen = index < key.first ? undefined : visible(window, index)
-    const shown = seen && index < turnFrom ? ofPastTurn(key, seen) : seen
-    return { number: skipped + index, message, shown }
+    const number = skipped + index
+    const hidden = (why: LeftOutReason): WindowEntry => ({ number, message, shown: undefined, why })
+    if (index < key.first) return hidden('summarised')
+    const edited = withEdits(edits, message)
+    if (!edited) return hidden('hidden')
+    const seen = reader.side ? seenBy(reader.side, edited) : edited
+    if (!seen) return hidden('other_side')
+    const left = number < reader.from ? ofPastTurn(key, seen) : seen
+    if (!left) return hidden('past')
+    const shown = index < key.archived ? withoutLongResult(left) : left
+    return { number, message, shown, ...(shown !== left && { why: 'archived' as const }) }
   })
 }
 
