@@ -202,7 +202,7 @@ function receive(state: ThreadState, record: MessageReceived & { readonly at: nu
     ...(record.listed && { listed: record.listed }),
   })
   const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
-  if (delivery === 'store' && !state.turn) readQueued(state, message)
-  else state.queue.push({ message, delivery })
+  if (delivery === 'store' && !state.turn) readQueued(state, { message })
+  else state.queue.push({ message, delivery, ...defined({ rules: record.rules }) })
   return true
 }

@@ -6,6 +6,7 @@ import type { Json } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import type { Model } from '../models/port.js'
 import type { NameOr } from './naming.js'
+import type { MaxToolRounds, StopWhen } from './stop.js'
 
 /** A variable whose value comes from the environment of the thread. */
 export interface Variable {
@@ -185,6 +186,18 @@ interface PromptFields<Input extends Schema = Schema, Output extends Schema = Sc
   readonly env?: Readonly<Record<string, string>>
   /** The turn ends with a value of this schema, which the model passes to the tool `response`. */
   readonly outputSchema?: Output
+  /** Its turns stop after a reply that meets any of these, when the calls of that reply are answered. */
+  readonly stopWhen?: StopWhen
+  /**
+   * Rounds of calls in one turn: the calls of a further reply are not run, and the turn stops. 0: none is run, and the
+   * caller reads them from `run.toolCalls()`. A function says of each reply with calls whether they may run.
+   */
+  readonly maxToolRounds?: MaxToolRounds
+  /**
+   * A turn that a rule stops (steps, calls, rounds, `stopWhen`, repetition) is asked once more without tools, for an
+   * answer with what it has. A text: what the model is told then.
+   */
+  readonly lastAnswer?: true | string
   /** The args of a call of this prompt as a tool, or of an agent whose side A has it. Default: a message. */
   readonly requiredSchema?: Input
   /** Prompts may name it among their tools. */
@@ -241,6 +254,11 @@ interface ModelFields extends ModelSettings {
    * note in place of a file.
    */
   readonly media?: boolean
+  /**
+   * How it gives an output of an `outputSchema`. `tool` (default): as the args of the tool `response`. `native`: by its
+   * provider's own mode, where the prompt has no other tools. `native_with_tools`: also beside other tools.
+   */
+  readonly structuredOutput?: 'tool' | 'native' | 'native_with_tools'
   /**
    * How long the provider may be silent (5 minutes), and how long a reply may take (30 minutes), before a retry or the
    * fallback.

@@ -16,6 +16,7 @@ import type { Definition } from './define.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
+import { stopForms } from './stop.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
   error: ({ input }) =>
@@ -221,6 +222,7 @@ const forms = {
     variables,
     env,
     outputSchema: schema.optional(),
+    ...stopForms,
     requiredSchema: schema.optional(),
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
@@ -236,6 +238,7 @@ const forms = {
     contextTokens: tokens.min(1_000, 'a model takes 1,000 tokens at least').optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
+    structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
     timeouts: z
       .strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() })
       .optional(),

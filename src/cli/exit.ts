@@ -18,6 +18,8 @@ const byStop: Readonly<Record<StopReason, ExitCode>> = {
   reply_paused: exitCode.failed,
   max_steps: exitCode.failed,
   max_tool_calls: exitCode.failed,
+  max_tool_rounds: exitCode.failed,
+  stop_when: exitCode.failed,
   repetition: exitCode.failed,
   max_tokens: exitCode.failed,
   max_cost: exitCode.failed,

@@ -27,6 +27,15 @@ export interface ModelRequest {
   readonly tools: readonly ToolSpec[]
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
+  /**
+   * The form of the reply's text: JSON of this schema. Only for models that say so (`structuredOutput`); others are
+   * offered the tool `response`.
+   */
+  readonly output?: {
+    readonly name: string
+    readonly description: string
+    readonly schema: ToolSpec['parameters']
+  }
   readonly reasoning?: 'low' | 'medium' | 'high'
   readonly temperature?: number
   readonly maxOutputTokens?: number

@@ -9,9 +9,11 @@
  *   the signal, because reading it creates it.
  * - With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
  */
+import { z } from 'zod'
 import { defined } from '../core/defined.js'
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
+import { checkOptions } from '../core/options.js'
 import { noUsage, type Usage } from '../core/usage.js'
 import { abortable } from './retry/abort.js'
 import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall } from './port.js'
@@ -49,10 +51,12 @@ export interface ScriptedOptions {
   readonly record?: boolean
 }
 
+const optionsSchema = z.strictObject({ name: z.string().min(1).optional(), record: z.boolean().optional() })
+
 const noCalls: readonly RequestedCall[] = []
 
 export function scriptedModel(script: Script | readonly ScriptedReply[], options: ScriptedOptions = {}): ScriptedModel {
-  const { name = 'scripted', record = true } = options
+  const { name = 'scripted', record = true } = checkOptions(optionsSchema, options, 'scriptedModel')
   const requests: ScriptedRequest[] = []
   const play = typeof script === 'function' ? script : inOrder(script)
   return {

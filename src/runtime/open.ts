@@ -5,6 +5,7 @@
  *   Skein, and never opens anything.
  */
 import type { Finding } from '../core/finding.js'
+import type { AppWatch, WatchAppOptions } from './app/watch.js'
 import type { ConnectOptions, SkeinClient } from './handles/client.js'
 import type { DiagnoseOptions } from './diagnose.js'
 import type { SkeinOptions } from './options.js'
@@ -20,6 +21,12 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
   const runtime = await import('./handles/client.js')
   return runtime.connectSkein(options)
+}
+
+/** Tells when a file of an app has changed, for those who reload it. */
+export async function watchApp(app: URL | string, options: WatchAppOptions): Promise<AppWatch> {
+  const runtime = await import('./app/watch.js')
+  return runtime.watchApp(app, options)
 }
 
 /** Checks whether a Skein could run here; each finding says what to do about it. */

@@ -11,12 +11,12 @@ import type { Amounts } from '../core/budget.js'
 import { systemClock, systemRandom } from '../core/clock.js'
 import type { Clock, Random } from '../core/clock.js'
 import { defined } from '../core/defined.js'
+import { checkOptions } from '../core/options.js'
 import type { FileQuota } from '../core/tree.js'
 import type { PoolOptions } from '../pool/pool.js'
 import type { AppSource } from './app/load.js'
 import { warnProcess } from './debugging.js'
-import { keyFields } from './handles/client.js'
-import { check } from './handles/options.js'
+import { keyFields, storeSchema } from './handles/client.js'
 import type { HostEvent } from './host/host.js'
 import type { RepetitionRule } from '../core/records/rules.js'
 import type { HostSettings, Warn } from './services.js'
@@ -158,11 +158,13 @@ const limitsSchema = z.strictObject({
 /** With less, Node 24 cannot start the thread of bodies; with this, a small app loads and runs on every Node. */
 const leastWorkerMb = 16
 
+export const workerEnvSchema = z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional()
+
 const workersSchema = z.strictObject({
   threads: positive.optional(),
   graceMs: z.number().min(0).optional(),
   memoryMb: z.number().min(leastWorkerMb, `must be at least ${leastWorkerMb}: with less no worker starts`).optional(),
-  env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional(),
+  env: workerEnvSchema,
 })
 
 const quotasSchema = z.record(
@@ -178,12 +180,7 @@ const optionsSchema = z.strictObject({
     (value) => value !== undefined && value !== null,
     'must be a module URL, a path or definitions',
   ),
-  backend: z
-    .custom<Store>(
-      (value) => typeof (value as Store | undefined)?.open === 'function',
-      'must be memory() or local(folder)',
-    )
-    .optional(),
+  backend: storeSchema.optional(),
   limits: limitsSchema.optional(),
   env: z.record(z.string(), z.string()).optional(),
   ...keyFields,
@@ -220,7 +217,7 @@ export interface Settings {
 
 /** Throws where an option is wrong. */
 export function toSettings(options: SkeinOptions): Settings {
-  check(optionsSchema, options, 'createSkein')
+  checkOptions(optionsSchema, options, 'createSkein')
   const { limits = {}, clock = systemClock } = options
   return {
     store: options.backend ?? local('.skein'),

@@ -17,7 +17,7 @@ import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
 import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
 import { noteRequestSize, openView, openViews } from './context.js'
-import { createSession, endSide, isFor, noteSpeaker } from './session.js'
+import { createSession, endSide, isFor, isResumable, noteSpeaker } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
 import { hasEnded } from '../state.js'
@@ -30,10 +30,10 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const { run, at, deadlineAt, limits, session, rules } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
-  // A turn that failed, or whose budget was spent, is resumed: its messages begin where that turn's did.
+  // A turn that failed, or that has more to say, is resumed: its messages begin where that turn's did.
   const began = beganBy(state, run)
   const resumes =
-    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
+    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && isResumable(lastTurn?.reason)))
   const from = resumes && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
   // A child that does not stay answers with its last turn.
   if (state.child?.lasting === false)
@@ -45,13 +45,16 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     began,
     from,
     steps: 0,
+    rounds: 0,
     usage: noUsage,
     calls: 0,
     limits,
     rules,
+    messageRules: resumes ? lastTurn?.messageRules : undefined,
     recent: undefined,
     stop: undefined,
     detail: undefined,
+    last: undefined,
     tally: undefined,
     attachments: undefined,
     session: session && createSession(session),
@@ -63,7 +66,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     callResults: undefined,
   }
   if (rules) openViews(state, rules)
-  for (const { message } of state.queue.splice(0, own + 1)) readQueued(state, message)
+  for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
   stopAtLimit(state)
   return true
 }
@@ -83,6 +86,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   noteRequestSize(state, usage)
   beginStep(state, step, at)
   turn.steps++
+  if (calls.some(({ tool }) => tool !== 'response')) turn.rounds++
   if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
   turn.calls += calls.filter(isCounted).length
@@ -106,7 +110,8 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
     turn.asked++
     state.transcript.items.push(request)
   }
-  stopAfterReply(turn, record, state)
+  if (turn.last === 'wanted') turn.last = 'given'
+  else stopAfterReply(turn, record, state)
   state.slots = createSlots(calls, at, record)
   takeResults(state, at)
   return true
@@ -142,6 +147,7 @@ export function makeCalls(
   if (state.turn.session && state.turn.session.side === side) state.turn.session.steps++
   state.turn.stop = stop
   state.turn.detail = undefined
+  state.turn.last = undefined
   if (!immediate) state.queuedCalls = []
   noteSpeaker(state, side)
   nameChildren(state, { calls, at, ...defined({ side }) })
@@ -154,12 +160,12 @@ export function makeCalls(
 /** A reply without calls is the last of its side's turn, unless a message for it arrived meanwhile. */
 function stopAfterReply(
   turn: Turn,
-  { calls, text, stop, goesOn, ends, asks, failure }: ModelReplied,
+  { calls, text, stop, stopDetail, goesOn, ends, asks, failure }: ModelReplied,
   { queue }: ThreadState,
 ): void {
   if (stop) {
     turn.stop = stop
-    turn.detail = detailOf(turn, stop)
+    turn.detail = stopDetail ?? detailOf(turn, stop)
     if (failure) turn.finalOutcome = { failure }
     return
   }
@@ -183,15 +189,15 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
   // TS3: a step that was asked for and never answered is spent.
-  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++
-  const { text, output, callResults: given, from, session, began } = state.turn
+  const { text, output, callResults: given, from, session, began, messageRules, last } = state.turn
+  if (state.position.work === 'thinking' && (interrupted.has(record.reason) || last === 'wanted')) state.step++
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
     run,
     from,
     reason,
     text,
-    ...defined({ output, given, failure, detail: detail || undefined, attachments }),
+    ...defined({ output, given, failure, detail: detail || undefined, attachments, messageRules }),
     ...(session && { side: session.side }),
   }
   state.turn = undefined

@@ -32,7 +32,15 @@ const included = z
   .optional()
   .catch(undefined)
 
+const toolCalled = z.object({ if: z.literal('tool'), is: z.string() })
+/** One condition or a list; others are no mentions. */
+const stops = z
+  .unknown()
+  .transform((given) => [given].flat().flatMap((each) => toolCalled.safeParse(each).data?.is ?? []))
+  .optional()
+
 const readable = z.object({
+  stopWhen: stops,
   sideA: z
     .object({ prompt: z.string().min(1) })
     .optional()
@@ -160,7 +168,7 @@ function ofAgent({ sideA, sideB }: Mentions, { prompts, missing }: Names): reado
 }
 
 function ofPrompt(mentions: Mentions, { prompts, models, called, missing }: Names): readonly Told[] {
-  const { model, tools = [], agents = [], toolChoice, includes = [] } = mentions
+  const { model, tools = [], agents = [], toolChoice, includes = [], stopWhen = [] } = mentions
   const told: Told[] = includes
     .filter((name) => !prompts.has(name))
     .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `includes the prompt ${missing('prompt', name, prompts)}` }))
@@ -173,6 +181,10 @@ function ofPrompt(mentions: Mentions, { prompts, models, called, missing }: Name
   const callable = [...tools, ...agents.map(({ name }) => name)]
   if (toolChoice && !callable.includes(toolChoice.tool)) {
     const text = `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`
+    told.push({ code: 'UNKNOWN_TOOL', text })
+  }
+  for (const name of stopWhen.filter((tool) => !callable.includes(tool))) {
+    const text = `stops when "${name}" is called, which is not among its tools: ${listed(callable)}`
     told.push({ code: 'UNKNOWN_TOOL', text })
   }
   return told

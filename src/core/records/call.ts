@@ -19,6 +19,9 @@ export type StopReason =
   | 'reply_paused'
   | 'max_steps'
   | 'max_tool_calls'
+  | 'max_tool_rounds'
+  /** A stop condition of the prompt or of the message was met. */
+  | 'stop_when'
   /** The same call was made too often. */
   | 'repetition'
   | 'max_tokens'

@@ -50,6 +50,7 @@ import type {
 } from './child.js'
 import type { ContextReduced } from './context.js'
 import type { StepRules, TurnRules } from './rules.js'
+import type { MessageRules } from './stop.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
@@ -153,6 +154,8 @@ export interface MessageReceived {
   readonly grant?: Amounts
   /** The thread that wants to hear how the turn ended, and the call there that waits for it. */
   readonly replyTo?: ReplyTo
+  /** When the turn that reads it stops. */
+  readonly rules?: MessageRules
 }
 
 /** A message reads otherwise from now on, or is taken out of what is read. What was recorded of it stays. */
@@ -187,6 +190,8 @@ export interface ModelReplied {
   readonly finish: FinishReason
   /** Decided by the agent's rules: the turn ends after these calls. */
   readonly stop?: StopReason
+  /** Of `stop`: why, for people. */
+  readonly stopDetail?: string
   /** Decided by the agent's rules: a reply without calls does not end the turn. */
   readonly goesOn?: true
   /** How the turn ends where this reply is the last. Default: with its text. */

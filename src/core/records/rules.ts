@@ -23,6 +23,8 @@ export interface ContextRule {
 export interface StepRules {
   readonly context?: ContextRule
   readonly repetition?: RepetitionRule
+  /** A turn that a rule stops is asked once more, without tools. */
+  readonly lastAnswer?: true
 }
 
 /** By side; a turn without sides has those of `a`. */

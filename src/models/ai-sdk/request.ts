@@ -32,6 +32,7 @@ interface CallOptions {
   readonly toolChoice?:
     | { readonly type: 'auto' | 'none' | 'required' }
     | { readonly type: 'tool'; readonly toolName: string }
+  readonly responseFormat?: { readonly type: 'json' } & NonNullable<ModelRequest['output']>
   readonly reasoning?: 'low' | 'medium' | 'high'
   readonly temperature?: number
   readonly maxOutputTokens?: number
@@ -70,7 +71,7 @@ export function toCallOptions(
   reader: SettingsReader,
   abortSignal: AbortSignal,
 ): CallOptions {
-  const { system, messages, tools, toolChoice, temperature, maxOutputTokens } = request
+  const { system, messages, tools, toolChoice, output, temperature, maxOutputTokens } = request
   const providerOptions = optionsFor({ request, thoughts }, reader)
   return {
     prompt: cached(
@@ -80,6 +81,7 @@ export function toCallOptions(
     ),
     ...(tools.length > 0 && { tools: tools.map(functionTool) }),
     ...(tools.length > 0 && toolChoice && { toolChoice: choiceOf(toolChoice) }),
+    ...(output && { responseFormat: { type: 'json' as const, ...output } }),
     ...(request.reasoning &&
       thoughts !== 'bare' &&
       reader.specificationVersion === 'v4' && { reasoning: request.reasoning }),

@@ -24,6 +24,9 @@ const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
   models: ['model'],
 }
 
+/** Subfolders that may hold definitions. */
+export const folderNames: readonly string[] = Object.keys(sections)
+
 /** Subfolders of the convention that are not supported yet. */
 const unsupported = ['hooks', 'api'] as const
 

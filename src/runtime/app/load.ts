@@ -16,6 +16,7 @@ import { isObject } from '../../core/json.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { bundle } from './bundle.js'
 import { collectDefinitions, entryModule, readFolder } from './folder.js'
+import { whereAndWhy } from './location.js'
 
 export type AppSource = URL | string | readonly Definition[] | { readonly [name: string]: unknown }
 
@@ -24,6 +25,8 @@ export interface LoadOptions {
   readonly builtins?: readonly ToolDefinition[]
   /** The tools of these servers. The caller closes the connections, also when the app is refused afterwards. */
   readonly connectMcp?: (servers: readonly McpDefinition[]) => Promise<readonly ToolDefinition[]>
+  /** This process may have loaded it before; its files are read and evaluated again. Packages are not. */
+  readonly again?: boolean
 }
 
 const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
@@ -46,13 +49,17 @@ export interface LoadedApp {
 const loadOwnTools = () => import('../../tools/own/all.js')
 let own: ReturnType<typeof loadOwnTools> | undefined
 
-export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
+export async function loadAppWithTools(
+  source: AppSource,
+  options: Pick<LoadOptions, 'again'> = {},
+): Promise<LoadedApp> {
   own ??= loadOwnTools()
   const { ownTools } = await own
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined
   try {
     const app = await loadApp(source, {
+      ...options,
       builtins: ownTools,
       async connectMcp(definitions) {
         servers = definitions
@@ -86,20 +93,33 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
   try {
     return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {
-    if (isSkeinError(thrown)) throw thrown
-    const why = thrown instanceof Error ? thrown.message : String(thrown)
-    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${why}`, { cause: thrown })
+    const data = { app: path }
+    if (isSkeinError(thrown))
+      throw new SkeinError(thrown.code, thrown.message, { cause: thrown.cause, data: { ...thrown.data, ...data } })
+    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${whereAndWhy(thrown)}`, {
+      cause: thrown,
+      data,
+    })
   }
 }
 
 async function fromModule(path: string, options: LoadOptions): Promise<App> {
-  const module = await moduleAt(path)
+  const module = await moduleAt(path, options)
   return fromExports(await importMapped(module), path, { ...options, module })
 }
 
-/** The URL that a file is imported by: of its bundle, where it is TypeScript. */
-async function moduleAt(path: string): Promise<string> {
-  return pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
+/** The URL that a file is imported by: of its bundle, where it is TypeScript or was imported before. */
+async function moduleAt(path: string, { again = false }: Pick<LoadOptions, 'again'> = {}): Promise<string> {
+  return moduleUrl(again || typescript.has(extname(path)) ? await bundle({ path }) : path, again)
+}
+
+let imports = 0
+const failed = new Set<string>()
+
+/** A module is evaluated once for each URL; one that failed may have been mended. */
+function moduleUrl(file: string, again = false): string {
+  const { href } = pathToFileURL(file)
+  return again || failed.has(href) ? `${href}?again=${++imports}` : href
 }
 
 /** What a file exports, TypeScript or not. */
@@ -109,7 +129,7 @@ export async function importFile(path: string): Promise<object> {
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
-  const module = pathToFileURL(await bundle({ path, text: entryModule(folder) })).href
+  const module = moduleUrl(await bundle({ path, text: entryModule(folder) }), options.again)
   const { files, mistakes, claimed } = collectDefinitions(folder, await importMapped(module))
   return assemble([...files.keys()], `the folder ${path}`, {
     ...options,
@@ -124,7 +144,12 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
 /** Stacks of what is imported from now on name the sources; worker threads do the same (workers/thread/entry.ts). */
 async function importMapped(module: string): Promise<object> {
   process.setSourceMapsEnabled(true)
-  return import(module)
+  try {
+    return await import(module)
+  } catch (thrown) {
+    failed.add(module)
+    throw thrown
+  }
 }
 
 function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {

@@ -20,7 +20,7 @@ import { planReduction, reductionOf, wantsSummary } from '../resolve/context-pla
 import type { Summarised } from '../resolve/context-plan.js'
 import { checkReply, priced } from '../resolve/model-reply.js'
 import { toRequest } from '../resolve/model-request.js'
-import { reachesBack } from '../resolve/prompt-window.js'
+import { reachesBack, windowOf } from '../resolve/prompt-window.js'
 import { isForced } from '../resolve/reply-meaning.js'
 import type { EffectOwner, RunningEffect, Services } from '../services.js'
 import { readMedia } from './model-call.js'
@@ -90,7 +90,7 @@ export class ContextReduction implements RunningEffect {
     const { toolChoice } = request
     return {
       ...request,
-      messages: [...request.messages, asked],
+      messages: [...windowOf(state, setup.prompt), asked],
       summary: true,
       // A model that must make a call cannot write a text.
       ...(toolChoice !== undefined && isForced(toolChoice) && { toolChoice: 'none' }),

@@ -11,7 +11,7 @@ import type { Message, SideName } from '../../core/records/message.js'
 import { wakeWhole } from '../journal/wake.js'
 import { summaryMessage, turnBegins, windowEntries } from '../resolve/prompt-window.js'
 import type { LeftOutReason } from '../resolve/prompt-window.js'
-import { check } from './options.js'
+import { checkOptions } from '../../core/options.js'
 import { threadMissing } from './services.js'
 
 /** A message that the model does not read, or (`archived`) as a marker. */
@@ -48,7 +48,7 @@ export interface ContextQuery {
 const querySchema = z.strictObject({ side: z.enum(['a', 'b']).exactOptional() })
 
 export async function readContext(backend: Backend, id: string, query: ContextQuery = {}): Promise<ThreadContext> {
-  const { side } = check(querySchema, query, 'context')
+  const { side } = checkOptions(querySchema, query, 'context')
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) threadMissing(id)
   const isDual = (state.turn?.session?.side ?? state.lastTurn?.side) !== undefined

@@ -41,7 +41,8 @@ function rulesOfSide(
 ): StepRules | undefined {
   const agent = app.agents.get(name)
   const side = agent && sideOf(agent, sideName)
-  return side && defined({ repetition, context: contextRule(app, side, sideName) })
+  const lastAnswer = side && app.prompts.get(side.prompt)?.lastAnswer ? (true as const) : undefined
+  return side && defined({ repetition, lastAnswer, context: contextRule(app, side, sideName) })
 }
 
 function contextRule(app: App, { prompt: name }: Side, side: SideName): ContextRule | undefined {
