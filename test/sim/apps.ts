@@ -1,5 +1,6 @@
 /** All simulated apps. */
 import { budgets } from './apps/budgets.js'
+import { context } from './apps/context.js'
 import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
 import { hosts } from './apps/hosts.js'
@@ -7,4 +8,4 @@ import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
 import type { SimulatedApp } from './simulated-app.js'
 
-export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts]
+export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, context]
