@@ -7,7 +7,14 @@
  * OU3 A call with a side effect is a barrier: it waits for the calls before it, runs alone, and those behind it wait;
  *     one that commutes waits for its intent only. A call that waits for someone holds back later barriers alone (T3).
  */
-import { callDeadlineKey, callKey, contextKey, modelKey, scheduleKey, turnDeadlineKey } from '../../src/core/effect.js'
+import {
+  callDeadlineKey,
+  callKey,
+  reductionKey,
+  modelKey,
+  scheduleKey,
+  turnDeadlineKey,
+} from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
 import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
 import type { Scheduled } from '../../src/core/records/schedule.js'
@@ -37,19 +44,21 @@ export function outstanding(state: ThreadState): Effect[] {
   for (const { index, at } of callDeadlines(state))
     effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   if (isStopped(turn) && slots.open === 0) return effects
-  if (position.work === 'thinking') {
-    const next = step + 1
-    effects.push(
-      isTooLong(state)
-        ? { kind: 'context', key: contextKey(next), step: next }
-        : { kind: 'model', key: modelKey(next), step: next },
-    )
-  } else {
+  if (position.work === 'thinking') effects.push(nextRequest(state))
+  else {
     for (const { slot, index } of startable(state))
       if (!slot.call.sideEffect || slot.began || slot.answer)
         effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
   }
   return effects
+}
+
+/** The model is asked for the next step, once what it reads is short enough. */
+function nextRequest(state: ThreadState): Effect {
+  const step = state.step + 1
+  return isTooLong(state)
+    ? { kind: 'context', key: reductionKey(step), step }
+    : { kind: 'model', key: modelKey(step), step }
 }
 
 /** Another run of a call is another effect: after a stale read, with an answer, to merge a child's files. */

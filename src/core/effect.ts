@@ -58,7 +58,7 @@ export type Outcome =
   | { readonly ok: false; readonly failure: Failure }
 
 export const modelKey = (step: number): string => `step/${step}/model`
-export const contextKey = (step: number): string => `step/${step}/context`
+export const reductionKey = (step: number): string => `step/${step}/context`
 export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`
 export const callDeadlineKey = (step: number, index: number): string => `deadline/call/${step}/${index}`
 export const scheduleKey = (id: string): string => `schedule/${id}`

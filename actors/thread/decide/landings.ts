@@ -48,8 +48,7 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
     case 'reply':
       return replied(state, turn, landing)
     case 'reduced':
-      if (!awaitsReply(state, landing.reduced.step) || !isTooLong(state)) return noFacts
-      return { facts: [{ type: 'context.reduced', ...landing.reduced }] }
+      return reduced(state, landing)
     case 'model_failed':
       if (!awaitsReply(state, landing.step)) return noFacts
       return { facts: [modelFailed(turn, landing.failure)] }
@@ -73,6 +72,11 @@ function modelFailed(turn: Turn, failed: Failure): Fact {
   if (!stop || last !== 'wanted') return turnEnded(turn, { reason: 'failed', failure: failed })
   const without = `the last answer failed: ${failed.message}`
   return turnEnded(turn, { reason: stop, detail: detail === undefined ? without : `${detail}; ${without}` })
+}
+
+function reduced(state: ThreadState, { reduced: reduction }: LandingOf<'reduced'>): Decision {
+  const isWanted = awaitsReply(state, reduction.step) && isTooLong(state)
+  return isWanted ? { facts: [{ type: 'context.reduced', ...reduction }] } : noFacts
 }
 
 function awaitsReply({ position, step: done }: ThreadState, step: number): boolean {

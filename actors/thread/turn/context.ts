@@ -43,9 +43,9 @@ const defaultTokensPerChar = 1 / 4
 const leastGauged = 2_000
 const charsOfMedia = 6_000
 
-export function openViews(state: ThreadState, { a, b }: TurnRules): void {
-  openView(state, a.context)
-  openView(state, b?.context)
+export function openViews(state: ThreadState, rules: TurnRules | undefined): void {
+  openView(state, rules?.a.context)
+  openView(state, rules?.b?.context)
 }
 
 /** A turn begins, or an agent takes over, that has this rule. */

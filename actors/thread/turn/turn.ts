@@ -65,7 +65,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     relaxed: undefined,
     callResults: undefined,
   }
-  if (rules) openViews(state, rules)
+  openViews(state, rules)
   for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
   stopAtLimit(state)
   return true

@@ -29,8 +29,8 @@ const instruction =
   'The conversation has become too long, and its beginning will be replaced by a summary. Write that summary now, as ' +
   'plain text and without calling a tool. It is all that you will know of what was said and done so far, so keep: ' +
   'what was asked for and decided, and by whom; facts, names, numbers, paths and ids that are still needed; what was ' +
-  'done, with what outcome, and what failed and why; what is open, and the next step. Leave out what can be looked up ' +
-  'again. Do not answer the request itself.'
+  'done, with what outcome, and what failed and why; what is open, and the next step. Leave out what can be looked ' +
+  'up again. Do not answer the request itself.'
 
 export class ContextReduction implements RunningEffect {
   readonly #services: Services

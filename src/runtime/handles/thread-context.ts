@@ -51,20 +51,30 @@ export async function readContext(backend: Backend, id: string, query: ContextQu
   const { side } = checkOptions(querySchema, query, 'context')
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) threadMissing(id)
-  const isDual = (state.turn?.session?.side ?? state.lastTurn?.side) !== undefined
-  const reads = isDual ? (side ?? state.turn?.session?.side ?? 'a') : undefined
-  const [of, view] = viewRead(state, reads)
-  const { chat, tools } = partsOf(of ?? 'a')
+  const reads = readingSide(state, side)
+  const [of = 'a', view] = viewRead(state, reads)
+  const { chat, tools } = partsOf(of)
   const from = turnBegins(state)
   const options = { includeChat: chat, includePastTools: tools }
   const entries = windowEntries(state, options, { side: reads, view, from })
-  const summary = view?.summary && (chat || view.summary.before > from) ? [summaryMessage(view.summary)] : []
   return {
     ...defined({ side: reads }),
-    messages: [...summary, ...entries.flatMap((entry) => entry.shown ?? [])].map(shown),
+    messages: [...summaryIn(view, chat ? 0 : from), ...entries.flatMap((entry) => entry.shown ?? [])].map(shown),
     leftOut: entries.flatMap(({ message, why }) => (why === undefined ? [] : [leftOut(message, why)])),
     ...(view && { limit: { tokens: Math.round(tokensIn(view)), nextTokens: view.next } }),
   }
+}
+
+/** Undefined where there are no sides. */
+function readingSide({ turn, lastTurn }: ThreadState, asked: SideName | undefined): SideName | undefined {
+  const speaks = turn?.session?.side
+  const isDual = (speaks ?? lastTurn?.side) !== undefined
+  return isDual ? (asked ?? speaks ?? 'a') : undefined
+}
+
+/** `after`: a summary of nothing but messages before this one is not read. */
+function summaryIn(view: ContextView | undefined, after: number): readonly Message[] {
+  return view?.summary && view.summary.before > after ? [summaryMessage(view.summary)] : []
 }
 
 /** The view that the side reads in this turn, or read in the last one. */

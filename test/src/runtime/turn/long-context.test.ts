@@ -112,19 +112,18 @@ onEveryStore('a long conversation', (world) => {
       frame: JSON.stringify([system, tools, toolChoice]),
       summary: summary === true,
     }))
-    let broken = 0
-    requests.forEach(({ texts, frame, summary }, index) => {
-      const before = requests[index - 1]
-      if (!before) return
-      // Tools come first in a request: they are the same from the first step on.
-      expect(frame).toBe(before.frame)
-      const isAppended = before.texts.every((text, at) => text === texts[at])
-      if (summary) expect(isAppended).toBe(true)
-      if (!isAppended) broken++
-      // What was summarised is not lost: the summary stands where it was.
-      if (requests.slice(0, index).some((earlier) => earlier.summary))
-        expect(JSON.parse(texts[0] ?? '')).toMatchObject({ role: 'user', text: expect.stringMatching(/^<summary>\n/) })
-    })
+    const pairs = requests.slice(1).map((request, index) => ({ request, before: requests[index] }))
+    const appended = pairs.filter(({ request: { texts }, before }) =>
+      before?.texts.every((text, at) => text === texts[at]),
+    )
+    // Tools come first in a request: they are the same from the first step on.
+    expect(new Set(requests.map(({ frame }) => frame)).size).toBe(1)
+    expect(appended.filter(({ request }) => request.summary)).toEqual(pairs.filter(({ request }) => request.summary))
+    const broken = pairs.length - appended.length
+    // What was summarised is not lost: the summary stands where it was.
+    const first = requests.findIndex(({ summary }) => summary)
+    for (const { texts } of requests.slice(first + 1))
+      expect(JSON.parse(texts[0] ?? '')).toMatchObject({ role: 'user', text: expect.stringMatching(/^<summary>\n/) })
     const found = await reductions(thread)
     expect(broken).toBe(found.length)
     expect(requests.filter(({ summary }) => summary).length).toBe(found.filter(({ summary }) => summary).length)
