@@ -2,9 +2,10 @@
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
 export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'
+export { fromSkills } from './agent/skills.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
-export { connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
+export { appTypes, connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
 export { local } from './backend/local/local.js'
 export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
@@ -27,6 +28,8 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
+export type { AppNames, NameOf } from './agent/naming.js'
 export type {
   InferPromptInput,
   InferPromptOutput,
@@ -40,6 +43,7 @@ export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
+export type { Reloaded } from './runtime/reloads.js'
 export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
 export type { AppWatch, WatchAppOptions } from './runtime/app/watch.js'

@@ -3,6 +3,8 @@
  * `values` exist when the program runs, `types` only for the compiler.
  */
 import { existsSync, readFileSync } from 'node:fs'
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { importsOf, readSources } from '../scripts/source.js'
@@ -19,6 +21,7 @@ const doors: readonly Door[] = [
     path: 'src/index.ts',
     values: [
       'SkeinError',
+      'appTypes',
       'connectSkein',
       'createSkein',
       'defineAgent',
@@ -30,6 +33,7 @@ const doors: readonly Door[] = [
       'finishReasonIs',
       'fromAiSdk',
       'fromMcp',
+      'fromSkills',
       'fromTools',
       'hasToolCall',
       'hostTools',
@@ -44,6 +48,9 @@ const doors: readonly Door[] = [
     ],
     types: [
       'AgentDefinition',
+      'AgentOutline',
+      'AppNames',
+      'AppOutline',
       'AppSource',
       'AppWatch',
       'Attachment',
@@ -109,6 +116,7 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
+      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
@@ -116,6 +124,7 @@ const doors: readonly Door[] = [
       'PromptPart',
       'Random',
       'ReasonOption',
+      'Reloaded',
       'Run',
       'RunCall',
       'RunResult',
@@ -125,6 +134,7 @@ const doors: readonly Door[] = [
       'SendMessage',
       'SendOptions',
       'Side',
+      'SideOutline',
       'Skein',
       'SkeinClient',
       'SkeinEvent',
@@ -169,6 +179,7 @@ const doors: readonly Door[] = [
       'Variables',
       'ViewOptions',
       'WaitOptions',
+      'WatchAppOptions',
     ],
   },
   {
@@ -199,7 +210,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 100
+const oneScreen = 110
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)
@@ -253,6 +264,19 @@ it('importing Skein loads nothing of the runtime, the actors or an opened store'
     'src/backend/nats/nats.ts',
     'src/runtime/open.ts',
   ])
+})
+
+it('E7: what the doors declare names no package but zod, memfs and Node: no other types are needed to compile', async () => {
+  const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+  const files = (await readdir(dist, { recursive: true })).filter((name) => name.endsWith('.d.ts'))
+  expect(files).toContain('src/index.d.ts')
+  const named = new Set<string>()
+  for (const file of files)
+    for (const [, name = ''] of (await readFile(join(dist, file), 'utf8')).matchAll(
+      /(?:from|import\()\s*['"]((?!\.)[^'"]+)['"][;)]/g,
+    ))
+      named.add(name)
+  expect([...named].filter((name) => !name.startsWith('node:')).toSorted()).toEqual(['memfs', 'zod'])
 })
 
 describe('reading the exports of a door', () => {

@@ -91,6 +91,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'live an app through many times, with everything going wrong',
     load: () => import('./commands/testing/sim.js'),
   },
+  types: {
+    summary: 'write the names of an app for the compiler',
+    load: () => import('./commands/project/type-map.js'),
+  },
   backup: { summary: 'copy the store into a new folder', load: () => import('./commands/backup.js') },
 }
 

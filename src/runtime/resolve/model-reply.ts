@@ -56,7 +56,7 @@ export function toLanding(
     setup,
     reply: wanted,
     noRound,
-    caller: { threadId: state.id, allowed, offered: specs },
+    caller: { threadId: state.id, allowed, offered: specs, ...defined({ skills: setup.skills }) },
     context: createReplyContext(definitions, state, step),
     handoff: {},
   }
