@@ -15,6 +15,7 @@ export { fromAiSdk } from './models/ai-sdk/adapter.js'
 
 export type {
   AgentDefinition,
+  ContextOptions,
   Definition,
   ModelDefinition,
   PromptDefinition,
@@ -55,6 +56,7 @@ export type {
   SendOptions,
   ToolContexts,
 } from './runtime/handles/sent-message.js'
+export type { ContextQuery, LeftOutMessage, ThreadContext } from './runtime/handles/thread-context.js'
 export type { EventOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
 export type { ExportOptions, ThreadExport } from './runtime/handles/thread-export.js'
 export type { GrantOptions } from './runtime/handles/grant.js'

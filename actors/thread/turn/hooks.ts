@@ -17,6 +17,7 @@ import { stepRules } from '../../../src/core/records/rules.js'
 import { awaitsHook, finish, firstUndrained } from '../calls/slots.js'
 import { stopAtLimit } from '../decide/limits.js'
 import type { ThreadState, Turn } from '../state.js'
+import { isTooLong } from './context.js'
 import { addHidden } from './edits.js'
 import { isStopped } from './last-answer.js'
 import { takeQueued, takeResults } from './results.js'
@@ -53,7 +54,8 @@ export function nextHook(state: ThreadState): HookEffect | undefined {
       ? { kind: 'hook', key: stopHookKey(turn.run, step), point: 'stop', step }
       : undefined
   const next = step + 1
-  return hooks.step && turn.ready !== next
+  // What is too long is reduced first: hooks are shown what the model would read.
+  return hooks.step && turn.ready !== next && !isTooLong(state)
     ? { kind: 'hook', key: stepHookKey(next), point: 'step', step: next }
     : undefined
 }
