@@ -12,6 +12,7 @@ import { budgetSchema } from '../core/budget.js'
 import { isObject } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import { isSchema } from '../core/schema.js'
+import { contextForm, tokenCount } from './context-limits.js'
 import type { Definition } from './define.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
@@ -100,23 +101,6 @@ const callable = z.strictObject({
     ])
     .optional(),
 })
-
-const tokens = z.number().int().positive()
-const context = z
-  .strictObject({
-    triggerTokens: tokens.optional(),
-    targetTokens: tokens.optional(),
-    summary: z
-      .union([
-        z.literal(false),
-        z.strictObject({ model: other.optional(), prompt: z.string().min(1, 'it is empty').optional() }),
-      ])
-      .optional(),
-  })
-  .refine(
-    ({ triggerTokens = Infinity, targetTokens = 0 }) => targetTokens < triggerTokens,
-    'targetTokens must be less than triggerTokens',
-  )
 
 const part = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), content: z.string() }),
@@ -216,7 +200,7 @@ const forms = {
     tools: z.array(z.union([other, callable])).optional(),
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
-    context: z.union([z.literal(false), context]).optional(),
+    context: contextForm.optional(),
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
@@ -239,7 +223,7 @@ const forms = {
     ),
     aliases: z.array(z.string().min(1)).optional(),
     fallback: z.array(other).optional(),
-    contextTokens: tokens.min(1_000, 'a model takes 1,000 tokens at least').optional(),
+    contextTokens: tokenCount.min(1_000, 'a model takes 1,000 tokens at least').optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
     structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
