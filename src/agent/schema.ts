@@ -12,6 +12,7 @@ import { budgetSchema } from '../core/budget.js'
 import { isObject } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import { isSchema } from '../core/schema.js'
+import { contextForm, tokenCount } from './context-limits.js'
 import type { Definition } from './define.js'
 import { misnamedFields } from './checks/foreign-fields.js'
 import { lookalike } from './lookalike.js'
@@ -105,23 +106,6 @@ const callable = z.strictObject({
     ])
     .optional(),
 })
-
-const tokens = z.number().int().positive()
-const context = z
-  .strictObject({
-    triggerTokens: tokens.optional(),
-    targetTokens: tokens.optional(),
-    summary: z
-      .union([
-        z.literal(false),
-        z.strictObject({ model: other.optional(), prompt: z.string().min(1, 'it is empty').optional() }),
-      ])
-      .optional(),
-  })
-  .refine(
-    ({ triggerTokens = Infinity, targetTokens = 0 }) => targetTokens < triggerTokens,
-    'targetTokens must be less than triggerTokens',
-  )
 
 const part = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), content: z.string() }),
@@ -221,7 +205,7 @@ const forms = {
     tools: z.array(z.union([other, callable])).optional(),
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
-    context: z.union([z.literal(false), context]).optional(),
+    context: contextForm.optional(),
     toolChoice: choice.optional(),
     hooks,
     parallelToolCalls: z.boolean().optional(),
@@ -245,7 +229,7 @@ const forms = {
     ),
     aliases: z.array(z.string().min(1)).optional(),
     fallback: z.array(other).optional(),
-    contextTokens: tokens.min(1_000, 'a model takes 1,000 tokens at least').optional(),
+    contextTokens: tokenCount.min(1_000, 'a model takes 1,000 tokens at least').optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
     structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
