@@ -29,8 +29,8 @@ export type {
 } from './agent/define.js'
 export type { HookDefinition, HookInput, HookPoint, HookResult, HookThread } from './agent/define-hook.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
 export type { AppNames, NameOf } from './agent/naming.js'
-export type { SkillsetDefinition } from './agent/skills.js'
 export type {
   InferPromptInput,
   InferPromptOutput,
@@ -44,6 +44,7 @@ export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
+export type { Reloaded } from './runtime/reloads.js'
 export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
 export type { AppWatch, WatchAppOptions } from './runtime/app/watch.js'

@@ -3,6 +3,8 @@
  * `values` exist when the program runs, `types` only for the compiler.
  */
 import { existsSync, readFileSync } from 'node:fs'
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { importsOf, readSources } from '../scripts/source.js'
@@ -47,7 +49,9 @@ const doors: readonly Door[] = [
     ],
     types: [
       'AgentDefinition',
+      'AgentOutline',
       'AppNames',
+      'AppOutline',
       'AppSource',
       'AppWatch',
       'Attachment',
@@ -123,6 +127,7 @@ const doors: readonly Door[] = [
       'PromptPart',
       'Random',
       'ReasonOption',
+      'Reloaded',
       'Run',
       'RunCall',
       'RunResult',
@@ -132,11 +137,11 @@ const doors: readonly Door[] = [
       'SendMessage',
       'SendOptions',
       'Side',
+      'SideOutline',
       'Skein',
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
-      'SkillsetDefinition',
       'StopCondition',
       'StopReason',
       'StopWhen',
@@ -261,6 +266,19 @@ it('importing Skein loads nothing of the runtime, the actors or an opened store'
     'src/backend/nats/nats.ts',
     'src/runtime/open.ts',
   ])
+})
+
+it('E7: what the doors declare names no package but zod, memfs and Node: no other types are needed to compile', async () => {
+  const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+  const files = (await readdir(dist, { recursive: true })).filter((name) => name.endsWith('.d.ts'))
+  expect(files).toContain('src/index.d.ts')
+  const named = new Set<string>()
+  for (const file of files)
+    for (const [, name = ''] of (await readFile(join(dist, file), 'utf8')).matchAll(
+      /(?:from|import\()\s*['"]((?!\.)[^'"]+)['"][;)]/g,
+    ))
+      named.add(name)
+  expect([...named].filter((name) => !name.startsWith('node:')).toSorted()).toEqual(['memfs', 'zod'])
 })
 
 describe('reading the exports of a door', () => {

@@ -25,6 +25,8 @@ import type {
   Variable,
 } from './define-agent.js'
 import type { HookDefinition } from './define-hook.js'
+import { providerArgs } from './provider-tool.js'
+import type { ProviderRun, ProviderTool } from './provider-tool.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
 import type { SkillsetDefinition } from './skills.js'
@@ -288,6 +290,8 @@ export interface ToolDefinition<
 > extends ToolFields<Args, Event, Local, Shared, Output, Name> {
   readonly kind: 'tool'
   readonly name: Name
+  /** The model's provider runs it: it has no body. */
+  readonly provider?: ProviderRun
   /**
    * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result.
    * `false`: the caller answers (`skein.inbox.answer`).
@@ -313,6 +317,7 @@ export type Definition =
   | McpDefinition
   | SkillsetDefinition
 
+export function defineTool(tool: ProviderTool): ToolDefinition
 export function defineTool<
   Args extends Schema,
   Output extends Schema = Schema,
@@ -324,7 +329,9 @@ export function defineTool<
 >(
   tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
 ): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
-export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
+export function defineTool(given: Tool | ProviderTool): ToolDefinition {
+  if ('provider' in given) return { kind: 'tool', name: '', args: providerArgs, ...given }
+  const { uses, ...tool } = given
   return { kind: 'tool', name: '', ...tool, ...defined({ uses: uses && namesOfDefinitions<never>(uses) }) }
 }
 

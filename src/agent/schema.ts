@@ -17,6 +17,7 @@ import { misnamedFields } from './checks/foreign-fields.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
+import { providerRunSchema } from './provider-tool.js'
 import { stopForms } from './stop.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
@@ -177,6 +178,7 @@ const forms = {
       .optional(),
     retry: retry.optional(),
     repeats: z.boolean().optional(),
+    provider: providerRunSchema.optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
     commutes: z.boolean().optional(),

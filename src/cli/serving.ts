@@ -54,7 +54,7 @@ export interface ServeListener {
   readonly onWarning?: (text: string) => void
 }
 
-export async function openHost(
+export async function openServingHost(
   { out, shell, store }: CommandContext,
   { app, name, appVersion, env: entries = [], limit, ...flags }: ServeRequest,
   { onHostEvent, onWarning }: ServeListener,
@@ -79,9 +79,9 @@ export async function openHost(
   })
 }
 
-export type Line = (text: string, value: object) => void
+export type TellLine = (text: string, value: object) => void
 
-export function createLines(out: CliOutput): Line {
+export function createLines(out: CliOutput): TellLine {
   return (text, value) => {
     if (out.mode === 'json') out.json(value)
     else out.print(`${text}\n`)
@@ -91,7 +91,7 @@ export function createLines(out: CliOutput): Line {
 export async function tellServing(
   { store }: CommandContext,
   { host, agents, hosts: list }: Skein,
-  line: Line,
+  line: TellLine,
 ): Promise<void> {
   const { name, app, appVersion } = host.profile
   const { hosts, partitions: of } = await list()
@@ -110,7 +110,7 @@ export async function tellServing(
 }
 
 /** Closes the host in good order. */
-export async function stopServing(skein: Skein | undefined, line: Line): Promise<void> {
+export async function stopServing(skein: Skein | undefined, line: TellLine): Promise<void> {
   line('stopping; calls that run may still finish (once more: stop at once)', { type: 'stopping' })
   await skein?.close()
   line('stopped', { type: 'stopped' })

@@ -19,6 +19,8 @@ export interface ToolSpec {
   readonly description: string
   /** JSON Schema of the args. */
   readonly parameters: { readonly [key: string]: Json }
+  /** The provider's own tool, which it runs itself: its id in the provider's package, and its settings. */
+  readonly provider?: { readonly id: string; readonly args?: { readonly [setting: string]: Json } }
 }
 
 export interface ModelRequest {

@@ -43,7 +43,8 @@ const optionsSchema = z.strictObject({
   backend: storeSchema.optional(),
   app: z.custom<AppSource>().optional(),
   workers: z.strictObject({ env: workerEnvSchema }).optional(),
-  env: z.record(z.string(), z.string().optional()).optional(),
+  // `process.env` is no plain record.
+  env: z.custom<DiagnoseOptions['env']>((value) => typeof value === 'object').optional(),
   clock: z.custom<Clock>().optional(),
   // A wrong key is a finding, not a mistake of the caller.
   key: z.unknown().optional(),

@@ -4,6 +4,7 @@
  */
 import type { App } from '../agent/app.js'
 import { SerialQueues } from '../core/async/serial.js'
+import { steadyClock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
 import type { AppSource } from './app/load.js'
 import type { Host } from './host/host.js'
@@ -11,6 +12,11 @@ import type { Settings } from './options.js'
 import { loadVersion } from './served-app.js'
 import type { LoadedVersion, ServedApp } from './served-app.js'
 import type { Secrets } from './secrets/secrets.js'
+
+export interface Reloaded {
+  /** How long it took until the new version served. */
+  readonly elapsedMs: number
+}
 
 export interface ReloadServices {
   /** Where the app came from. */
@@ -32,11 +38,12 @@ export class Reloads {
     this.#services = services
   }
 
-  reload(source: AppSource = this.#services.source): Promise<void> {
+  reload(source: AppSource = this.#services.source): Promise<Reloaded> {
     return this.#queue.run('app', () => this.#reload(source))
   }
 
-  async #reload(source: AppSource): Promise<void> {
+  async #reload(source: AppSource): Promise<Reloaded> {
+    const beganAt = steadyClock.now()
     const { settings, secrets, served, host } = this.#services
     this.#checkOpen()
     const next = await loadVersion(source, settings, { again: true })
@@ -44,7 +51,7 @@ export class Reloads {
     try {
       this.#checkOpen()
       await next.loaded
-      await openVault(next.app, secrets)
+      await openVaultFor(next.app, secrets)
       this.#checkOpen()
     } catch (thrown) {
       await next.close()
@@ -54,6 +61,7 @@ export class Reloads {
     }
     served.replace(next)
     await host.redefined()
+    return { elapsedMs: Math.round(steadyClock.now() - beganAt) }
   }
 
   #checkOpen(): void {
@@ -76,7 +84,7 @@ function closing(): SkeinError {
  * The vault is opened with the first value, but now if that would be too late: `scopedEnv` values are sealed while the
  * thread decides, which cannot wait for it.
  */
-export async function openVault(app: App, secrets: Secrets): Promise<void> {
+export async function openVaultFor(app: App, secrets: Secrets): Promise<void> {
   if (declaresScoped(app)) await secrets.ready()
 }
 

@@ -1,7 +1,7 @@
 /**
  * The app that a host serves, as its effects use it, and how another version of it takes its place.
  *
- * SV1 A body ends on the version that it began with; whatever begins after a reload uses the new one: no body is cut
+ * VN1 A body ends on the version that it began with; whatever begins after a reload uses the new one: no body is cut
  *     off, repeated or lost because of it.
  * - Workers and MCP connections of an earlier version end with its last body.
  * - A value that was a secret in an earlier version stays masked: a body of that version may still show it.
@@ -137,7 +137,7 @@ export class ServedApp implements AppServices {
     return this.#current.model
   }
 
-  /** SV1: what runs ends on the version that it began with. */
+  /** VN1: what runs ends on the version that it began with. */
   replace(next: LoadedVersion): void {
     const before = this.#current
     this.#current = createVersion(next, this.#options, before.envs)

@@ -5,6 +5,8 @@
  */
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
+import { outlineOf } from '../agent/outline.js'
+import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
@@ -19,7 +21,8 @@ import { Quotas } from './host/quotas.js'
 import { createLoad, profileOf } from './identity.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
-import { openVault, Reloads } from './reloads.js'
+import { openVaultFor, Reloads } from './reloads.js'
+import type { Reloaded } from './reloads.js'
 import { ServedApp, loadVersion } from './served-app.js'
 import type { Services } from './services.js'
 import { keySource } from './secrets/key-source.js'
@@ -29,6 +32,8 @@ import { Secrets } from './secrets/secrets.js'
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
+  /** What its app defines, as plain data. */
+  definitions(): AppOutline
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -41,7 +46,7 @@ export interface Skein extends SkeinClient {
    * version that they began with, and all that follows uses the new one. An app that does not load is refused, and
    * changes nothing. The name and the version that the host publishes stay.
    */
-  reload(app?: AppSource): Promise<void>
+  reload(app?: AppSource): Promise<Reloaded>
 }
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
@@ -141,6 +146,7 @@ function withHost(client: SkeinClient, { served, profile, host, reloads, close }
     get agents() {
       return agentNames(served.app)
     },
+    definitions: () => outlineOf(served.app),
     host: {
       get threadsAwake() {
         return host.work.awake
@@ -170,6 +176,6 @@ async function openSecrets(app: App, key: KeySource | undefined, backend: Backen
   const secrets = new Secrets({ source: key, backend })
   await secrets.join()
   if (key?.from === 'file') await secrets.ready()
-  await openVault(app, secrets)
+  await openVaultFor(app, secrets)
   return secrets
 }

@@ -58,7 +58,8 @@ export interface SimReport {
   readonly seeds: number
   /** Different courses of events among them. */
   readonly interleavings: number
-  readonly faults: Readonly<Partial<Record<Fault['kind'], number>>>
+  /** By kind; `services`: requests that a service refused, and answers of theirs that were lost. */
+  readonly faults: Readonly<Partial<Record<Fault['kind'] | 'services', number>>>
   readonly takeOvers: number
   readonly commits: number
   readonly threads: number
@@ -222,7 +223,7 @@ async function definedBy(app: SimApp): Promise<() => readonly Definition[]> {
 /** Adds up what happened. */
 class ReportBuilder {
   readonly #digests = new Set<string>()
-  readonly #faults: Partial<Record<Fault['kind'], number>> = {}
+  readonly #faults: { -readonly [Kind in keyof SimReport['faults']]: number } = {}
   #sums = {
     seeds: 0,
     takeOvers: 0,
@@ -239,6 +240,7 @@ class ReportBuilder {
     const threads = [...outcome.final.threads.values()]
     this.#digests.add(outcome.digest)
     for (const { kind } of outcome.faults) this.#faults[kind] = (this.#faults[kind] ?? 0) + 1
+    if (outcome.serviceFaults > 0) this.#faults.services = (this.#faults.services ?? 0) + outcome.serviceFaults
     const more = {
       seeds: 1,
       takeOvers: outcome.takeOvers,

@@ -57,6 +57,16 @@ export async function checkApp({ folder }: Project): Promise<void> {
   )
 }
 
+/** What `skein init` made in the folder: it answers offline, its test passes, and it compiles. */
+export async function checkMade({ folder }: Project, script = ['npm', 'run']): Promise<string> {
+  const [command = '', ...before] = script
+  const { stdout } = await mustRun(folder, command, [...before, 'start'])
+  expectMatch(stdout, /^It is 42\. \(.*OPENAI_API_KEY/m, 'the start of a new project')
+  await mustRun(folder, command, [...before, 'test'])
+  await mustRun(folder, command, [...before, 'types'])
+  return stdout
+}
+
 /** A program with Skein in it is bundled as docs/apps.md says, and runs. */
 export async function checkBundle({ folder }: Project): Promise<void> {
   await writeFiles(folder, { 'bundled.ts': await readmeExample() })

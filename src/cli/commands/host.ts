@@ -7,7 +7,7 @@
 import type { Command } from 'commander'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { createLines, eventLine, openHost, serveOptions, stopServing, tellServing } from '../serving.js'
+import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../serving.js'
 import type { ServeFlags, ServeRequest } from '../serving.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
@@ -20,7 +20,9 @@ async function serve(context: CommandContext, request: ServeRequest): Promise<Ex
   const line = createLines(context.out)
   // What the host begins with is in its first line.
   let serving = false
-  const skein = await openHost(context, request, { onHostEvent: (event) => serving && line(eventLine(event), event) })
+  const skein = await openServingHost(context, request, {
+    onHostEvent: (event) => serving && line(eventLine(event), event),
+  })
   context.onStop(async () => {
     await stopServing(skein, line)
   })

@@ -24,11 +24,18 @@ interface FunctionTool {
   readonly inputSchema: ToolSpec['parameters']
 }
 
+interface ProviderTool {
+  readonly type: 'provider' | 'provider-defined'
+  readonly id: string
+  readonly name: string
+  readonly args: NonNullable<NonNullable<ToolSpec['provider']>['args']>
+}
+
 type Settings = Record<string, unknown>
 
 interface CallOptions {
   readonly prompt: PromptMessage[]
-  readonly tools?: FunctionTool[]
+  readonly tools?: (FunctionTool | ProviderTool)[]
   readonly toolChoice?:
     | { readonly type: 'auto' | 'none' | 'required' }
     | { readonly type: 'tool'; readonly toolName: string }
@@ -66,6 +73,13 @@ function functionTool(tool: ToolSpec): FunctionTool {
   return known
 }
 
+function toolFor(tool: ToolSpec, { specificationVersion }: SettingsReader): FunctionTool | ProviderTool {
+  const { provider, name } = tool
+  if (!provider) return functionTool(tool)
+  const type = specificationVersion === 'v2' ? 'provider-defined' : 'provider'
+  return { type, id: provider.id, name, args: provider.args ?? {} }
+}
+
 export function toCallOptions(
   { request, thoughts, pictures }: ProviderSettings,
   reader: SettingsReader,
@@ -79,7 +93,7 @@ export function toCallOptions(
       request,
       reader,
     ),
-    ...(tools.length > 0 && { tools: tools.map(functionTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => toolFor(tool, reader)) }),
     ...(tools.length > 0 && toolChoice && { toolChoice: choiceOf(toolChoice) }),
     ...(output && { responseFormat: { type: 'json' as const, ...output } }),
     ...(request.reasoning &&

@@ -25,6 +25,8 @@ export interface LineMistake {
 
 export type ParsedFrontMatter = FrontMatter | { readonly mistakes: readonly LineMistake[] }
 
+const longest = 65_536
+
 const example = 'write --- on the first line, fields such as `description: …`, and --- on a line below them'
 
 /** `scalars: 'text'`: `1.0` and `yes` are texts, as their author wrote them. */
@@ -45,19 +47,19 @@ export async function parseFrontMatter(
     )
   }
   const [whole, source = ''] = found
+  if (source.length > longest) return mistake(1, `its front matter has more than ${longest} characters`)
   const { parseDocument, LineCounter: Counter } = await import('yaml')
   const counter = new Counter()
-  const document = parseDocument(source.replaceAll(plainWithColon, quoted), {
+  const document = parseDocument(source.split('\n').map(quoted).join('\n'), {
     lineCounter: counter,
     prettyErrors: false,
     schema: scalars === 'text' ? 'failsafe' : 'core',
   })
-  const wrong = document.errors.map(({ pos: [offset], message }) => ({
-    line: lineAt(counter, offset),
-    text: `its front matter is not YAML: ${message}`,
-  }))
-  if (wrong.length > 0) return { mistakes: wrong }
+  // What comes after the first mistake mostly follows from it.
+  const [wrong] = document.errors
+  if (wrong) return mistake(lineAt(counter, wrong.pos[0]), `its front matter is not YAML: ${wrong.message}`)
   const fields = valueOf(document)
+  if (fields === undefined) return mistake(2, 'its front matter repeats parts of itself (*name) too often')
   if (!isObject(fields) || Array.isArray(fields)) return mistake(2, `its front matter has no fields; ${example}`)
   const after = text.slice(whole.length)
   const blank = after.length - after.trimStart().length
@@ -94,10 +96,9 @@ function valueOf(document: Document): unknown {
 }
 
 /** `description: Use this when: …` at the left margin, with nothing that YAML gives another meaning. */
-const plainWithColon = /^([A-Za-z][\w-]*):[ \t]+(?![ \t"'[{|>&*!%@`#?-])((?:(?! #).)*:(?: (?:(?! #).)*)?)$/gm
-
-function quoted(_line: string, key: string, value: string): string {
-  return `${key}: ${JSON.stringify(value.trimEnd())}`
+function quoted(line: string): string {
+  const [, key = '', value = ''] = /^([A-Za-z][\w-]*):[ \t]+([^\s"'[{|>&*!%@`#?-].*)$/.exec(line) ?? []
+  return value.includes(' #') || !/:(?: |$)/.test(value) ? line : `${key}: ${JSON.stringify(value.trimEnd())}`
 }
 
 /** In the file: its first line is the opening `---`. */

@@ -14,10 +14,10 @@ import type { Definition, ToolDefinition } from '../../agent/define.js'
 import type { Skill } from '../../agent/skills.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import { sourceLineOf, whereAndWhy } from '../../core/thrown.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { bundle } from './bundle.js'
 import { collectDefinitions, entryModule, readFolder } from './folder.js'
-import { whereAndWhy } from './location.js'
 import type { MarkdownFile } from './markdown.js'
 import type { SkillFolder } from './skills.js'
 
@@ -100,8 +100,10 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
     return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {
     const data = { app: path }
+    // A mistake of the loader says all; one in what the app defines has its line.
+    const says = sourceLineOf(thrown) === undefined ? '' : `the app ${path} could not be loaded: ${whereAndWhy(thrown)}`
     if (isSkeinError(thrown))
-      throw new SkeinError(thrown.code, thrown.message, { cause: thrown.cause, data: { ...thrown.data, ...data } })
+      throw new SkeinError(thrown.code, says || thrown.message, { cause: thrown, data: { ...thrown.data, ...data } })
     throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${whereAndWhy(thrown)}`, {
       cause: thrown,
       data,
@@ -128,9 +130,10 @@ function moduleUrl(file: string, again = false): string {
   return again || failed.has(href) ? `${href}?again=${++imports}` : href
 }
 
-/** What a file exports, TypeScript or not. */
+/** What a file exports, TypeScript or not; of the folder of an app, its named definitions. */
 export async function importFile(path: string): Promise<object> {
-  return importMapped(await moduleAt(path))
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return importMapped(await moduleAt(path))
+  return importMapped(moduleUrl(await bundle({ path, text: entryModule(await readFolder(path)) })))
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {

@@ -27,7 +27,7 @@ export interface MarkdownFile {
   readonly file: string
 }
 
-/** The definitions of all files, as far as they are right. */
+/** The definitions of all files that can be read. */
 export interface MarkdownDefinitions extends Required<Pick<AppOptions, 'files' | 'lines'>> {
   readonly mistakes: readonly Mistake[]
   readonly claimed: readonly Claim[]
@@ -53,10 +53,13 @@ export async function readMarkdown(
     ]
     const wrong = 'mistakes' in parsed ? parsed.mistakes : checkDocument(document, parsed, resolver)
     mistakes.push(...wrong.map(({ line, text }): Mistake => ({ code: 'BAD_OPTION', text: `${path}:${line}: ${text}` })))
-    if ('mistakes' in parsed || wrong.length > 0) {
+    if ('mistakes' in parsed) {
       claimed.push(...claims)
       continue
     }
+    // Also of a file with mistakes: those that only the app knows are reported with them.
+    const model = resolver.model(parsed.fields['model'])
+    if ('why' in model) claimed.push({ kind: 'model', name: unknownModel })
     for (const definition of toDefinitions(document, parsed, resolver)) {
       files.set(definition, path)
       lines.set(definition, (field) => `${path}:${lineOf(parsed, field)}`)
@@ -73,6 +76,9 @@ async function parseFile(file: string): Promise<ParsedFrontMatter> {
     ? { mistakes: [{ line: 1, text: `it has ${size} bytes; ${longestPrompt} is the limit` }] }
     : parseFrontMatter(await readFile(file))
 }
+
+/** In place of a name that was reported. */
+const unknownModel = 'unknown'
 
 /** Fields of a side stand beside those of the agent; the text of the prompt is the body. */
 function lineOf({ lineOf: find, bodyLine }: FrontMatter, field: readonly PropertyKey[]): number {
@@ -238,7 +244,7 @@ function toDefinitions(
   const isAgent = section === 'agents'
   const { description } = fields
   const model = resolver.model(fields['model'])
-  const exposed = description === undefined ? {} : { toolDescription: description, exposeAsTool: true }
+  const exposed = typeof description !== 'string' ? {} : { toolDescription: description, exposeAsTool: true }
   const pick = (wanted: ReadonlySet<string>, taken: ReadonlySet<string> = new Set()): object =>
     Object.fromEntries(Object.entries(fields).filter(([field]) => wanted.has(field) && !taken.has(field)))
   const prompt = {
@@ -249,7 +255,7 @@ function toDefinitions(
     kind: 'prompt',
     name,
     prompt: body,
-    model: 'name' in model ? model.name : '',
+    model: 'name' in model ? model.name : unknownModel,
   }
   const side = { ...pick(ofSide), prompt: name }
   const agent = { ...exposed, ...pick(ofAgent), kind: 'agent', name, type: 'ai_human', sideA: side }
@@ -265,7 +271,8 @@ function named(field: string, value: unknown): object {
 function toolsOf({ tools, disallowedTools }: FrontMatter['fields'], { tool }: Resolver): unknown {
   if (tools === undefined || tools === null) return undefined
   const refused = new Set(namesIn(disallowedTools).map((name) => (typeof name === 'string' ? tool(name) : name)))
-  const resolved = namesIn(tools).map((each) => (typeof each === 'string' ? tool(each) : each))
+  const usable = namesIn(tools).filter((each) => typeof each !== 'string' || unusable(each) === undefined)
+  const resolved = usable.map((each) => (typeof each === 'string' ? tool(each) : each))
   // Two names of a coding agent may be one tool here.
   return [...new Set(resolved)].filter((each) => !refused.has(each))
 }

@@ -1,6 +1,6 @@
 /**
- * Watches the files that an app is made of: those that it imports, as the bundler finds them, and the folders of the
- * convention, in which a file may come.
+ * Watches the files that an app is made of: those that it imports, as the bundler finds them, agents and prompts in
+ * Markdown, skills, and the folders of the convention, in which a file may come.
  *
  * - Folders are watched, not files: editors replace files, and a file that was missing may come.
  * - A change is a change of contents: a file that is saved as it was, or that the app does not import, is none.
@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import type { Clock } from '../../core/clock.js'
@@ -96,7 +96,9 @@ class WatchedApp implements AppWatch {
 
   #noticed(folder: string, name: string | null): void {
     const path = name === null ? folder : join(folder, name)
-    if (mayBeSource.test(path) || this.#isAbove(path) || foldersOf(this.#path).includes(path)) this.#lookSoon()
+    const isKnown = this.#isAbove(path) || foldersOf(this.#path).includes(path)
+    // In a skill any file counts.
+    if (isKnown || mayBeSource.test(path) || path.startsWith(join(this.#path, 'skills', sep))) this.#lookSoon()
   }
 
   /** Whether it is a file of the app, or a folder that has one or should have. */
@@ -143,7 +145,8 @@ async function pathsOf(path: string, before: Iterable<string>): Promise<Readonly
       return files
     }
     const folder = await readFolder(path)
-    for (const file of folder.files) onFile(join(path, file.path))
+    for (const file of [...folder.files, ...folder.documents]) onFile(join(path, file.path))
+    for (const skills of folder.skills) for (const file of await filesBelow(skills.folder)) onFile(file)
     await bundle({ path, text: entryModule(folder), onFile })
     return files
   } catch {
@@ -151,6 +154,11 @@ async function pathsOf(path: string, before: Iterable<string>): Promise<Readonly
     for (const file of before) onFile(file)
     return files
   }
+}
+
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
 }
 
 /** A file that cannot be read is none. */
@@ -165,7 +173,7 @@ async function contentsOf(files: Iterable<string>): Promise<ReadonlyMap<string, 
 
 /** The folders in which a file of the app may come. */
 function foldersOf(path: string): readonly string[] {
-  return isFolder(path) ? [path, ...folderNames.map((name) => join(path, name))] : [dirname(path)]
+  return isFolder(path) ? [path, ...[...folderNames, 'skills'].map((name) => join(path, name))] : [dirname(path)]
 }
 
 function isFolder(path: string): boolean {

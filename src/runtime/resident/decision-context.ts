@@ -41,5 +41,6 @@ export function dueContext({ services, settings }: DecisionOptions, state: Threa
     ...(!state.turn && defined({ rules: services.turnRules(state.agent) })),
   }
   if (!needsImmediateCalls(state, context)) return context
-  return { ...context, immediateCalls: immediateCallsOf(services, state) }
+  const immediateCalls = immediateCallsOf(services, state)
+  return immediateCalls.length > 0 ? { ...context, immediateCalls } : context
 }

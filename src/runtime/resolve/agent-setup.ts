@@ -12,6 +12,7 @@ import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable
 import { promptPieces } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
 import { skillsOf, skillsText } from '../../agent/skills.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { SideName } from '../../core/records/message.js'
 import type { SessionRole } from '../../core/records/session.js'
@@ -106,6 +107,8 @@ export function createAgentSetup(
   // Nor could it follow a skill that it loads.
   const skills = once ? [] : skillsOf(app, prompt)
   const own = skills.length > 0 ? [...names, ...skillToolNames] : names
+  // Tools of the provider are offered, and never called here.
+  const callable = own.filter((name) => !app.tools.get(name)?.provider)
   const specs = [
     ...own.map((name) => specOf(app, name)),
     ...childTools.tools,
@@ -120,10 +123,10 @@ export function createAgentSetup(
     prompt,
     text: [...promptPieces(app, prompt), ...(skills.length > 0 ? [skillsText(skills)] : [])],
     model,
-    offered: { specs, allowed: new Set(own) },
+    offered: { specs, allowed: new Set(callable) },
     offeredWithArchive: {
       specs: [...specs, specOf(app, archiveTool)],
-      allowed: new Set([...own, archiveTool]),
+      allowed: new Set([...callable, archiveTool]),
     },
     childTools,
     handoffs,
@@ -167,6 +170,7 @@ function specOf(app: App, name: string): ToolSpec {
     name,
     description: app.tools.get(name)?.description ?? '',
     parameters: app.parameters.get(name) ?? {},
+    ...defined({ provider: app.tools.get(name)?.provider }),
   }
 }
 

@@ -55,7 +55,7 @@ export function recordCall(
   { tool: name, args }: RequestedCall,
 ): RecordedCall | Promise<RecordedCall> {
   const tool = caller.allowed.has(name) ? app.tools.get(name) : undefined
-  if (!tool) {
+  if (!tool || tool.provider) {
     const known = (caller.offered?.map((each) => each.name) ?? [...caller.allowed]).join(', ') || 'none'
     const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
     return {

@@ -6,6 +6,7 @@
  * - Consuming a run starts nothing: the turn runs whether anyone consumes it or not.
  */
 import { fromFailure } from '../../core/failure.js'
+import type { Json } from '../../core/json.js'
 import { checkOptions } from '../../core/options.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { createIteration } from './iteration.js'
@@ -23,8 +24,11 @@ export interface Run extends RunStreams {
   readonly id: string
   /** Resolves when the message is durable; rejects when it was refused. Every consumer below does too. */
   accepted(): Promise<void>
-  /** What the turn came to, when it has ended. */
-  result(options?: WaitOptions): Promise<RunResult>
+  /**
+   * What the turn came to, when it has ended. `Output` is the type of the prompt's output, which was checked before it
+   * was recorded: `result<InferPromptOutput<typeof prompt>>()`.
+   */
+  result<Output = Json>(options?: WaitOptions): Promise<RunResult<Output>>
   /** The last text. Rejects when the turn failed, and with CANCELLED when it was cancelled. */
   text(options?: WaitOptions): Promise<string>
   /** All calls of the run with their outcomes, when it has ended. */
@@ -47,10 +51,12 @@ export function createRun(services: RunServices, id: string, find: FindRun): Run
   const locate: FindRun = () => (found ??= find())
   const changes = (options?: WaitOptions & { until?: 'now' }): AsyncIterable<ProjectionChanges> =>
     changesOfTurn(services, locate, options)
-  const result = async (options: WaitOptions = {}, what = 'result'): Promise<RunResult> => {
+  const result = async <Output>(options: WaitOptions = {}, what = 'result'): Promise<RunResult<Output>> => {
     checkOptions(waitSchema, options, what)
     const { signal } = options
-    return resultOf(services, await waitFor(locate(), signal), signal)
+    const ended = await resultOf(services, await waitFor(locate(), signal), signal)
+    // The schema was applied when the reply landed; a definition is not known here.
+    return ended as RunResult<Output>
   }
   return {
     id,

@@ -8,15 +8,14 @@
  *   (options, the store) ends the command.
  */
 import { relative, resolve } from 'node:path'
-import { performance } from 'node:perf_hooks'
 import type { Command } from 'commander'
 import { defined } from '../../../core/defined.js'
 import type { AppWatch, Skein, SkeinError } from '../../../index.js'
 import type { ExitCode } from '../../exit.js'
 import { counted, duration } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { createLines, eventLine, openHost, serveOptions, stopServing, tellServing } from '../../serving.js'
-import type { Line, ServeFlags, ServeRequest } from '../../serving.js'
+import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../../serving.js'
+import type { TellLine, ServeFlags, ServeRequest } from '../../serving.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
   serveOptions(command).action((app: string, options: ServeFlags) =>
@@ -27,7 +26,7 @@ export function register(command: Command, runCommand: RunCommand): void {
 class Development {
   readonly #context: CommandContext
   readonly #request: ServeRequest
-  readonly #line: Line
+  readonly #line: TellLine
   #skein: Skein | undefined
   #watch: AppWatch | undefined
   /** Files that have changed since the app was last loaded. */
@@ -84,7 +83,7 @@ class Development {
 
   async #open(files: readonly string[]): Promise<void> {
     try {
-      const skein = await openHost(this.#context, this.#request, {
+      const skein = await openServingHost(this.#context, this.#request, {
         onHostEvent: (event) => this.#serving && this.#line(eventLine(event), event),
         onWarning: (text) => this.#warn(text),
       })
@@ -102,22 +101,12 @@ class Development {
   }
 
   async #reload(skein: Skein, files: readonly string[]): Promise<void> {
-    const began = performance.now()
     try {
-      await skein.reload()
-      const ms = Math.round(performance.now() - began)
+      const { elapsedMs: ms } = await skein.reload()
       const { threadsAwake: awake } = skein.host
       this.#mended()
-      this.#line(
-        `${this.#mark('✓', 'green')} ${changes(files)} · reloaded in ${duration(ms)} · ${counted(awake, 'thread')} awake`,
-        {
-          type: 'reloaded',
-          files,
-          ms,
-          awake,
-          agents: skein.agents,
-        },
-      )
+      const text = `${changes(files)} · reloaded in ${duration(ms)} · ${counted(awake, 'thread')} awake`
+      this.#line(`${this.#mark('✓', 'green')} ${text}`, { type: 'reloaded', files, ms, awake, agents: skein.agents })
     } catch (thrown) {
       if (this.#stopping) return
       if (!(await this.#refused(files, thrown))) this.#fail(thrown)

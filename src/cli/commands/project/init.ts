@@ -13,7 +13,7 @@ import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { counted, shellWord } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { commandsOf, managerOf, packageManagers, workspaceAbove } from './package-manager.js'
+import { managerCommands, managerOf, packageManagers, workspaceAbove } from './package-manager.js'
 import type { PackageManager, Workspace } from './package-manager.js'
 import { dependencies, devDependencies, projectFiles } from './templates.js'
 
@@ -100,7 +100,7 @@ interface Made {
 }
 
 function tell({ out }: CommandContext, { at, name, manager, workspace, files }: Made): void {
-  const commands = commandsOf(manager, workspace && name)
+  const commands = managerCommands(manager, workspace && name)
   const from = relative('.', workspace?.root ?? at)
   const steps: readonly (readonly [string, string])[] = [
     ...(from === '' ? [] : [[`cd ${shellWord(from)}`, ''] as const]),
@@ -110,10 +110,10 @@ function tell({ out }: CommandContext, { at, name, manager, workspace, files }: 
     [commands.run('dev'), 'serve it, and every edit at once'],
     [`OPENAI_API_KEY=… ${commands.run('start')}`, 'with a real model'],
   ]
-  if (out.mode === 'json') return out.json({ folder: at, name, files, commands: steps.map(([command]) => command) })
   const width = Math.max(...steps.map(([command]) => command.length))
-  out.print(`made ${name} in ${relative('.', at) || '.'}: ${counted(files.length, 'file')}\n\n`)
-  for (const [command, what] of steps) out.print(`  ${what === '' ? command : `${command.padEnd(width)}  # ${what}`}\n`)
+  const lines = steps.map(([command, what]) => `  ${what === '' ? command : `${command.padEnd(width)}  # ${what}`}\n`)
+  if (out.mode === 'json') out.json({ folder: at, name, files, commands: steps.map(([command]) => command) })
+  else out.print(`made ${name} in ${relative('.', at) || '.'}: ${counted(files.length, 'file')}\n\n${lines.join('')}`)
   if (workspace && !workspace.hasFolder) {
     const path = relative(workspace.root, at)
     out.note(`the workspace does not have it yet: first add ${shellWord(path)} to the packages in ${workspace.file}`, {

@@ -21,7 +21,7 @@ export interface ManagerCommands {
 }
 
 /** `member`: the name of a package of a workspace, whose commands are given at the root. */
-export function commandsOf(manager: PackageManager, member?: string): ManagerCommands {
+export function managerCommands(manager: PackageManager, member?: string): ManagerCommands {
   const install = `${manager} install`
   switch (manager) {
     case 'npm':

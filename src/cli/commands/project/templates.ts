@@ -3,7 +3,7 @@
  *
  * - Versions are those that Skein itself is tested with, with a caret.
  */
-import { commandsOf } from './package-manager.js'
+import { managerCommands } from './package-manager.js'
 import type { PackageManager } from './package-manager.js'
 
 export interface ProjectOptions {
@@ -85,10 +85,10 @@ const tsconfig = `{
 const ignoredBuilds = 'ignoredBuiltDependencies:\n  - esbuild\n'
 
 function readme({ name, manager }: ProjectOptions): string {
-  const { install, run } = commandsOf(manager)
+  const { install, run } = managerCommands(manager)
   return `# ${name}
 
-An agent on [Skein](https://www.npmjs.com/package/skein). Each file below \`app/\` is one definition, named after the file.
+An agent on Skein. Each file below \`app/\` is one definition, which is named after it.
 
 \`\`\`sh
 ${install}
@@ -98,7 +98,7 @@ ${run('dev')}        # serves it, and every edit at once; talk to it from anothe
 ${run('chat')}
 \`\`\`
 
-With a real model: set \`OPENAI_API_KEY\`, and \`OPENAI_MODEL\` or, for any other server of that kind, \`OPENAI_BASE_URL\`.
+With a real model: set \`OPENAI_API_KEY\` (and \`OPENAI_MODEL\`), or \`OPENAI_BASE_URL\` of a server that speaks alike.
 `
 }
 

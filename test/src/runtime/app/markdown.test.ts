@@ -126,10 +126,12 @@ it('E3: what a file lacks is told with its line and a suggestion, and all mistak
     'agents/steps.md': '---\nname: steps\nbudget:\n  tokens: 5\n  steps: many\n---\nx',
     'agents/tools.md': '---\nname: tools\ntools:\n  - read\n  - raed\n  - WebFetch\n---\nx',
     'agents/narrow.md': '---\ntools: Read, Bash(git diff:*, git log)\n---\nx',
-    'agents/model.md': '---\nmodel: mian\n---\nx',
+    'agents/model.md': '---\nmodel: mian\ntools: wirte\nskills: x\n---\nx',
+    'agents/bomb.md': `---\na: &a [x, x]\n${'bcdefghijk'.replaceAll(/./g, (key, at: number) => `${key}: &${key} [${`*${'abcdefghij'[at]}, `.repeat(20)}]\n`)}---\nx`,
   })
   expect(found).toEqual([
     '- agents/body.md:4: it has no text below its front matter: that is the prompt',
+    '- agents/bomb.md:2: its front matter repeats parts of itself (*name) too often',
     expect.stringMatching(/^- agents\/empty\.md:1: it is empty; write ---/),
     '- agents/fields.md:3: maxstep: there is no such field; did you mean maxSteps?',
     '- agents/fields.md:4: maxTurns: there is no such field; the limit of an agent is maxSteps',
@@ -146,7 +148,11 @@ it('E3: what a file lacks is told with its line and a suggestion, and all mistak
     '- agents/open.md:1: its front matter has no end: write --- on a line below it',
     '- agents/types.md:4: tools: must be names with commas between them, or a list',
     expect.stringMatching(/^- agents\/yaml\.md:4: its front matter is not YAML: /),
+    expect.stringMatching(/^- agents\/fields\.md:6: agent "fields": sideA\.maxSteps: /),
     expect.stringMatching(/^- agents\/steps\.md:5: agent "steps": budget\.steps: /),
+    expect.stringMatching(/^- agents\/types\.md:3: agent "types": sideA\.maxSteps: /),
+    expect.stringMatching(/^- agents\/model\.md:3: prompt "model" names the tool "wirte"; did you mean "write"\? /),
+    '- agents/model.md:4: prompt "model" names the skill "x"; there are: none',
     expect.stringMatching(
       /^- agents\/tools\.md:5: prompt "tools" names the tool "raed"; did you mean "read"\? there are: /,
     ),

@@ -94,3 +94,16 @@ it('E6: a file that comes into a folder by convention, or goes, also into one th
   expect(await after(() => write('app/tools/more.ts', tool('more')))).toEqual(['app/tools/more.ts'])
   expect(await after(() => rmSync(join(root, 'app/tools/add.ts')))).toEqual(['app/tools/add.ts'])
 })
+
+it('E6, E3, E2: an agent in Markdown, and any file of a skill, also of one that comes', async () => {
+  const { root, write } = folder()
+  write('app/agents/one.md', '---\nname: one\n---\nYou help.')
+  const { files, after } = await watching(root, 'app')
+  expect(files()).toEqual(['app/agents/one.md'])
+  expect(await after(() => write('app/agents/one.md', '---\nname: one\n---\nYou do not.'))).toEqual([
+    'app/agents/one.md',
+  ])
+  expect(await after(() => write('app/skills/a/SKILL.md', 'x'))).toEqual(['app/skills/a/SKILL.md'])
+  expect(await after(() => write('app/skills/a/scripts/run.py', 'x'))).toEqual(['app/skills/a/scripts/run.py'])
+  expect(await after(() => write('app/skills/a/scripts/run.py', 'y'))).toEqual(['app/skills/a/scripts/run.py'])
+})

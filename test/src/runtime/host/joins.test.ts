@@ -25,7 +25,7 @@ let release = deferred()
 
 beforeAll(async () => {
   server = await startNats()
-}, 120_000)
+})
 afterAll(() => server.remove())
 beforeEach(() => void (release = deferred()))
 afterEach(async () => {
