@@ -5,6 +5,8 @@ import { defineConfig } from 'vitest/config'
 const aiSdk = process.env['AI_SDK_FOLDER']
 const alias = aiSdk === undefined ? [] : [{ find: /^(?=@ai-sdk\/|ai$)/, replacement: `${aiSdk}/node_modules/` }]
 
+const patienceMs = process.env['SOAK'] ? 3_600_000 : 300_000
+
 export default defineConfig({
   resolve: { alias },
   test: {
@@ -15,8 +17,9 @@ export default defineConfig({
     isolate: false,
     // Many wait for processes, so there is one worker more than there are cores.
     maxWorkers: availableParallelism() + 1,
-    // Tests count steps, not seconds. This limit ends one that hangs, and no test may meet it because the machine is busy.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    // Tests count steps, not seconds. These limits end one that hangs, and no test may meet them because the machine is
+    // busy: so no test has a shorter one of its own.
+    testTimeout: patienceMs,
+    hookTimeout: patienceMs,
   },
 })

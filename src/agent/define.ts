@@ -24,8 +24,12 @@ import type {
   Side,
   Variable,
 } from './define-agent.js'
+import type { HookDefinition } from './define-hook.js'
+import { providerArgs } from './provider-tool.js'
+import type { ProviderRun, ProviderTool } from './provider-tool.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
+import type { SkillsetDefinition } from './skills.js'
 
 export type {
   Agent,
@@ -205,6 +209,8 @@ interface ToolFields<
   /** Equal calls within a run are executed once. */
   readonly cache?: boolean | CachePolicy<ParsedOf<Args>>
   readonly retry?: RetryPolicy
+  /** It is meant to be called again and again, as a tool that polls: `limits.repetition` does not count it. */
+  readonly repeats?: boolean
   /** After this long the call is aborted and the model reads TOOL_TIMED_OUT. */
   readonly timeoutMs?: number
   /**
@@ -284,6 +290,8 @@ export interface ToolDefinition<
 > extends ToolFields<Args, Event, Local, Shared, Output, Name> {
   readonly kind: 'tool'
   readonly name: Name
+  /** The model's provider runs it: it has no body. */
+  readonly provider?: ProviderRun
   /**
    * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result.
    * `false`: the caller answers (`skein.inbox.answer`).
@@ -299,9 +307,17 @@ export interface ToolDefinition<
   readonly uses?: readonly string[]
 }
 
-/** An MCP server (`mcp`) contributes its tools when the app is loaded. */
-export type Definition = ToolDefinition | PromptDefinition | ModelDefinition | AgentDefinition | McpDefinition
+/** An MCP server (`mcp`) contributes its tools when the app is loaded, a folder of skills (`skillset`) its skills. */
+export type Definition =
+  | ToolDefinition
+  | PromptDefinition
+  | ModelDefinition
+  | AgentDefinition
+  | HookDefinition
+  | McpDefinition
+  | SkillsetDefinition
 
+export function defineTool(tool: ProviderTool): ToolDefinition
 export function defineTool<
   Args extends Schema,
   Output extends Schema = Schema,
@@ -313,14 +329,16 @@ export function defineTool<
 >(
   tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
 ): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
-export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
+export function defineTool(given: Tool | ProviderTool): ToolDefinition {
+  if ('provider' in given) return { kind: 'tool', name: '', args: providerArgs, ...given }
+  const { uses, ...tool } = given
   return { kind: 'tool', name: '', ...tool, ...defined({ uses: uses && namesOfDefinitions<never>(uses) }) }
 }
 
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(
   prompt: Prompt<Input, Output>,
 ): PromptDefinition<Plain<Input>, Plain<Output>>
-export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): PromptDefinition {
+export function definePrompt({ model, tools, toolChoice, hooks, ...prompt }: Prompt): PromptDefinition {
   const choice =
     typeof toolChoice === 'object' && toolChoice !== null
       ? { ...toolChoice, tool: nameOf(toolChoice.tool) }
@@ -330,7 +348,11 @@ export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): P
     name: '',
     ...prompt,
     model: nameOf(model),
-    ...defined({ tools: tools && namesOfDefinitions(tools), toolChoice: choice }),
+    ...defined({
+      tools: tools && namesOfDefinitions(tools),
+      toolChoice: choice,
+      hooks: hooks && namesOfDefinitions<never>(hooks),
+    }),
   }
 }
 
@@ -343,11 +365,12 @@ export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinitio
   }
 }
 
-export function defineAgent(agent: Agent): AgentDefinition {
+export function defineAgent({ hooks: given, ...agent }: Agent): AgentDefinition {
   const sideA = sideOf(agent.sideA)
+  const hooks = defined({ hooks: given && namesOfDefinitions<never>(given) })
   return agent.type === 'dual_ai'
-    ? { kind: 'agent', name: '', ...agent, sideA, sideB: sideOf(agent.sideB) }
-    : { kind: 'agent', name: '', ...agent, sideA }
+    ? { kind: 'agent', name: '', ...agent, ...hooks, sideA, sideB: sideOf(agent.sideB) }
+    : { kind: 'agent', name: '', ...agent, ...hooks, sideA }
 }
 
 function sideOf(input: SideInput): Side {

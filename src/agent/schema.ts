@@ -13,9 +13,12 @@ import { isObject } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import { isSchema } from '../core/schema.js'
 import type { Definition } from './define.js'
+import { misnamedFields } from './checks/foreign-fields.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
+import { providerRunSchema } from './provider-tool.js'
+import { stopForms } from './stop.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
   error: ({ input }) =>
@@ -32,6 +35,10 @@ const nameless =
 /** The name of another definition. */
 const other = z.string().min(1, nameless)
 const count = z.number().int().min(0)
+const hooks = z
+  .array(other)
+  .refine((list) => new Set(list).size === list.length, 'a hook is named twice')
+  .optional()
 
 const variableName = z
   .string()
@@ -170,6 +177,8 @@ const forms = {
       )
       .optional(),
     retry: retry.optional(),
+    repeats: z.boolean().optional(),
+    provider: providerRunSchema.optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
     commutes: z.boolean().optional(),
@@ -196,13 +205,16 @@ const forms = {
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
     toolChoice: choice.optional(),
+    hooks,
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
     ...settings,
     variables,
     env,
     outputSchema: schema.optional(),
+    ...stopForms,
     requiredSchema: schema.optional(),
+    skills: z.union([z.boolean(), z.array(other)], 'must be true, false or a list of names').optional(),
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
   }),
@@ -213,9 +225,11 @@ const forms = {
       (value) => isObject(value) || typeof value === 'function',
       'must be a model or a function that gives one',
     ),
+    aliases: z.array(z.string().min(1)).optional(),
     fallback: z.array(other).optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
+    structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
     timeouts: z
       .strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() })
       .optional(),
@@ -236,6 +250,7 @@ const forms = {
     sideA: side,
     sideB: side.optional(),
     maxSessionTurns: z.number().int().positive().optional(),
+    hooks,
     variables,
     env,
     exposeAsTool: z.boolean().optional(),
@@ -243,8 +258,28 @@ const forms = {
     budget: budgetSchema.optional(),
     supervision: supervision.optional(),
   }),
+  hook: z.strictObject({
+    kind: z.literal('hook'),
+    name,
+    on: z.enum([
+      'thread_created',
+      'subagent_created',
+      'message',
+      'before_step',
+      'after_step',
+      'before_call',
+      'after_call',
+      'stop',
+    ]),
+    tools: z.array(other).optional(),
+    timeoutMs: z.number().positive().optional(),
+    onError: z.enum(['go_on', 'block']).optional(),
+    show: z.enum(['at_once', 'after']).optional(),
+    run: body,
+  }),
   // src/tools/foreign/server.ts checks the rest.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
+  skillset: z.strictObject({ kind: z.literal('skillset'), name: z.string().min(1) }),
 } satisfies Readonly<Record<Definition['kind'], z.ZodObject>>
 
 export function isDefinition(value: unknown): value is Definition {
@@ -256,10 +291,29 @@ export function isDefinition(value: unknown): value is Definition {
   )
 }
 
+/** The fields of prompts, agents and their sides. */
+export const fieldNames = {
+  prompt: Object.keys(forms.prompt.shape),
+  agent: Object.keys(forms.agent.shape),
+  side: Object.keys(side.shape),
+} as const
+
+export interface FormMistake {
+  readonly text: string
+  /** Where in the definition it is. */
+  readonly field: readonly PropertyKey[]
+}
+
 /** Mistakes in the form of one definition, without looking at others. */
-export function checkForm(definition: Definition): readonly string[] {
+export function checkForm(definition: Definition): readonly FormMistake[] {
   const form = Object.hasOwn(forms, definition.kind) ? forms[definition.kind] : undefined
-  if (!form) return [`kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`]
+  if (!form)
+    return [
+      {
+        text: `kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`,
+        field: ['kind'],
+      },
+    ]
   const { error } = form.safeParse(definition)
   const misnamed = misnamedFields(definition, Object.keys(form.shape))
   const strange = strangeTools(definition)
@@ -269,12 +323,12 @@ export function checkForm(definition: Definition): readonly string[] {
       !(field === 'tools' && index !== undefined && strange.has(index)),
   )
   return [
-    ...[...misnamed.values()].map(({ text }) => text),
-    ...strange.values(),
+    ...[...misnamed.values()].map(({ text, field }) => ({ text, field: [field] })),
+    ...[...strange].map(([index, text]) => ({ text, field: ['tools', index] })),
     ...rest.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
         ? unknownFields(issue, form, misnamed)
-        : [`${issue.path.join('.') || 'it'}: ${issue.message}`],
+        : [{ text: `${issue.path.join('.') || 'it'}: ${issue.message}`, field: issue.path }],
     ),
   ]
 }
@@ -297,61 +351,18 @@ function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> 
   return found
 }
 
-/** The names that other libraries use for these fields. */
-const foreignFields: Readonly<Partial<Record<Definition['kind'], Readonly<Record<string, string>>>>> = {
-  tool: {
-    inputSchema: 'args',
-    input: 'args',
-    schema: 'args',
-    argsSchema: 'args',
-    handler: 'execute',
-    func: 'execute',
-    run: 'execute',
-    invoke: 'execute',
-  },
-  prompt: { system: 'prompt', instructions: 'prompt', systemPrompt: 'prompt' },
-}
-
-interface Misnamed {
-  readonly field: string
-  readonly meant: string
-  readonly text: string
-}
-
-/** Fields under the name of another library, if the field that is meant is missing. */
-function misnamedFields(definition: Definition, known: readonly string[]): ReadonlyMap<string, Misnamed> {
-  const found = new Map<string, Misnamed>()
-  const foreign = foreignFields[definition.kind] ?? {}
-  const fields = new Map(Object.entries(definition))
-  for (const field of fields.keys()) {
-    const meant = known.includes(field) ? undefined : foreign[field]
-    if (meant !== undefined && fields.get(meant) === undefined)
-      found.set(field, { field, meant, text: `${field}: there is no such field; did you mean ${meant}?` })
-  }
-  if (definition.kind === 'tool' && fields.get('args') === undefined && isSchema(fields.get('parameters'))) {
-    found.set('parameters', {
-      field: 'parameters',
-      meant: 'args',
-      text:
-        'parameters: a zod schema belongs in args (parameters is JSON Schema, for what zod cannot say); did ' +
-        'you mean args?',
-    })
-  }
-  return found
-}
-
 function unknownFields(
   { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
   form: z.ZodObject,
   misnamed: ReadonlyMap<string, unknown>,
-): readonly string[] {
+): readonly FormMistake[] {
   const known = fieldsAt(form, path)
   return keys
     .filter((key) => path.length > 0 || !misnamed.has(key))
     .map((key) => {
       const meant = nearest(key, known)
       const mistake = `${[...path, key].join('.')}: there is no such field`
-      return meant === undefined ? mistake : `${mistake}; did you mean ${meant}?`
+      return { text: meant === undefined ? mistake : `${mistake}; did you mean ${meant}?`, field: [...path, key] }
     })
 }
 

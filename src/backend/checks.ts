@@ -92,6 +92,11 @@ export function damagedHead({
   }
 }
 
+/** What a host that takes a partition must look at. */
+export function isRestless({ rest, wakeAt, status }: Pick<Head, 'rest' | 'wakeAt' | 'status'>): boolean {
+  return !rest || wakeAt !== undefined || status === 'awaiting_variables'
+}
+
 export function matches(head: Head, filter: HeadFilter): boolean {
   return (
     (filter.status === undefined || head.status === filter.status) &&

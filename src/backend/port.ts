@@ -166,7 +166,7 @@ export interface Heads {
     filter: HeadFilter,
     partition?: number,
   ): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
-  /** Every thread that is not at rest or has a `wakeAt`; of one partition, or of all. */
+  /** Every thread that is not at rest, has a `wakeAt` or awaits variables; of one partition, or of all. */
   restless(partition?: number): Promise<readonly StoredHead[]>
 }
 
@@ -269,7 +269,7 @@ export interface Leases {
 export interface Survey {
   /** How many it should hold; the shares of all hosts cover all partitions. */
   readonly share: number
-  /** Partitions that nobody holds; only looked for while this host holds less than its share. */
+  /** Partitions that nobody holds; only looked for while this host does not hold its share. */
   readonly free: readonly number[]
   /** How many partitions this host may not take, because a newer Skein has written to them. */
   readonly barred: number

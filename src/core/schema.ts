@@ -5,6 +5,9 @@
  *   needed here, and where a type names the class the compiler compares all of them.
  * - Parsing and JSON Schema go through zod's core, which works on schemas of every copy; a description that only its
  *   own copy has is found, too.
+ * - What is wrong is told in a whole sentence by every copy. zod takes its sentences from settings of the process that
+ *   newer copies share, older ones have each for itself, and zod/mini leaves empty; a newer copy fills them when its
+ *   first schema is made. So each parse brings a language for the case that there is none.
  */
 import { z } from 'zod'
 import type { Json } from './json.js'
@@ -51,13 +54,22 @@ export function coreOf<Output, Input>(schema: Schema<Output, Input>): z.core.$Zo
   throw new TypeError('this is not a zod 4 schema')
 }
 
+const english = z.locales.en().localeError
+
+/** In the language that the app has set for its process, if any. What a schema says itself comes first. */
+const explain: z.core.$ZodErrorMap = (issue) => {
+  const { customError, localeError } = z.config()
+  return customError?.(issue) ?? localeError?.(issue) ?? english(issue)
+}
+const explained = { error: explain }
+
 export function parse<Output>(schema: Schema<Output>, value: unknown): Parsed<Output> {
-  return z.core.safeParse(coreOf(schema), value)
+  return z.core.safeParse(coreOf(schema), value, explained)
 }
 
 /** The parsed value; throws if it does not match. */
 export function parseOrThrow<Output>(schema: Schema<Output>, value: unknown): Output {
-  return z.core.parse(coreOf(schema), value)
+  return z.core.parse(coreOf(schema), value, explained)
 }
 
 /** The fields of an object schema; undefined for any other schema. */

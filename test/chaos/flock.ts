@@ -45,6 +45,7 @@ export class Flock {
   readonly #hosts = new Set<HostProcess>()
   readonly #all = new Set<HostProcess>()
   readonly #under = new Set<Promise<unknown>>()
+  readonly #failures: unknown[] = []
   #over = false
 
   private constructor(server: NatsServer, options: FlockOptions) {
@@ -94,9 +95,12 @@ export class Flock {
     await pauseFor(thenLeases * leaseMs)
   }
 
+  /** What fails is told by `calm`. */
   #meanwhile(work: Promise<void>): void {
-    this.#under.add(work)
-    void work.finally(() => this.#under.delete(work))
+    const kept = work
+      .catch((thrown: unknown) => void this.#failures.push(thrown))
+      .finally(() => this.#under.delete(kept))
+    this.#under.add(kept)
   }
 
   async #pause(host: HostProcess, forMs: number): Promise<void> {
@@ -137,15 +141,20 @@ export class Flock {
     return `alive: ${Object.keys(state.subjects ?? {}).join()}; owners: ${owners.join(', ')}`
   }
 
-  /** Resolves when no fault is under way any more. */
+  /** Resolves when no fault is under way any more; rejects where a host did not come up. */
   async calm(): Promise<void> {
+    await this.#settled()
+    if (this.#failures.length > 0) throw new AggregateError(this.#failures, 'hosts did not come up')
+  }
+
+  async #settled(): Promise<void> {
     while (this.#under.size > 0) await Promise.all(this.#under)
   }
 
   async end(): Promise<void> {
     this.#over = true
     // A host that is just starting needs the server to come as far as where it is ended.
-    await this.calm()
+    await this.#settled()
     for (const host of this.#all) host.signal('SIGKILL')
     await Promise.all([...this.#all].map(({ ended }) => ended))
     await this.#server.remove()

@@ -99,7 +99,7 @@ export function heads({ backend }: Context): void {
     expect(await backend().heads.get('a')).toEqual({ ...head('a', { updatedAt: 7 }), thread: 'a', seq: 2 })
   })
 
-  it('knows every thread that is not at rest or has a wake, and forgets it when that ends', async () => {
+  it('knows every thread that is not at rest, has a wake or awaits variables, and forgets it when that ends', async () => {
     await make()
     const restless = async (): Promise<string[]> => (await backend().heads.restless()).map((found) => found.thread)
     expect(await restless()).toEqual(['r2', 'r1/b'])
@@ -109,5 +109,9 @@ export function heads({ backend }: Context): void {
     expect(await restless()).toEqual(['r1', 'r1/b'])
     await backend().commit(commit('r1/b', 1, { head: head('r1/b', { root: 'r1', parent: 'r1' }) }))
     expect(await restless()).toEqual(['r1'])
+    await backend().commit(commit('r1', 3, { head: head('r1', { status: 'awaiting_variables' }) }))
+    expect(await restless()).toEqual(['r1'])
+    await backend().commit(commit('r1', 4, { head: head('r1') }))
+    expect(await restless()).toEqual([])
   })
 }

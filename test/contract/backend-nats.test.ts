@@ -11,13 +11,12 @@ describe.each(natsVersions)('nats-server %s', (version) => {
   let made = 0
   beforeAll(async () => {
     server = await startNats({ version, sync: 'always' })
-  }, 120_000)
+  })
   afterAll(() => server.remove())
 
   // With `npm run soak` only: it makes a thousand consumers.
   it.skipIf(!process.env['SOAK'])(
     'one host holds the most partitions that there can be, and its own lease lives through it',
-    { timeout: 60_000 },
     async () => {
       const backend = await nats({
         servers: server.url,

@@ -16,7 +16,7 @@ describe('60 calls, 4 of which end their worker', () => {
     ['throws_later', 16],
     // Nobody knows who it was: all of them run alone, on eight workers and one for each that dies.
     ['kills_later', 24],
-  ])('T14: %s costs at most %i workers, and only the guilty calls', { timeout: 60_000 }, async (bad, workers) => {
+  ])('T14: %s costs at most %i workers, and only the guilty calls', async (bad, workers) => {
     await withPool(app, {}, async (pool) => {
       const loaded = createMeeting('app loaded')
       const meeting = createMeeting(`beside ${bad}`)
@@ -39,7 +39,7 @@ describe('60 calls, 4 of which end their worker', () => {
   })
 })
 
-it('a call that other calls cost its worker again and again runs alone in the end', { timeout: 60_000 }, async () => {
+it('a call that other calls cost its worker again and again runs alone in the end', async () => {
   await withPool(app, { threads: 1 }, async (pool) => {
     const meeting = createMeeting('long')
     const long = outcomeOf(pool, 'meets', { at: 'long' })

@@ -134,23 +134,19 @@ describe('last words', () => {
     },
   )
 
-  it.each(['bombs', 'shares', 'guests'])(
-    'T14: too much memory (%s) is told in plain words',
-    { timeout: 60_000 },
-    async (tool) => {
-      await withPool(app, { threads: 1 }, async (pool) => {
-        expect(await outcomeOf(pool, tool)).toMatchObject({
-          failure: {
-            code: 'WORKER_CRASHED',
-            // Which one depends on who looks first, its own heartbeat or the host.
-            message: expect.stringMatching(/died: it (?:had \d+ MB of memory in buffers|ran out of memory)/),
-          },
-        })
+  it.each(['bombs', 'shares', 'guests'])('T14: too much memory (%s) is told in plain words', async (tool) => {
+    await withPool(app, { threads: 1 }, async (pool) => {
+      expect(await outcomeOf(pool, tool)).toMatchObject({
+        failure: {
+          code: 'WORKER_CRASHED',
+          // Which one depends on who looks first, its own heartbeat or the host.
+          message: expect.stringMatching(/died: it (?:had \d+ MB of memory in buffers|ran out of memory)/),
+        },
       })
-    },
-  )
+    })
+  })
 
-  it('shared memory that was thrown away is not held against a body', { timeout: 60_000 }, async () => {
+  it('shared memory that was thrown away is not held against a body', async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
       expect(await outcomeOf(pool, 'shared_garbage')).toEqual({ ok: true, value: 400_000_000 })
     })

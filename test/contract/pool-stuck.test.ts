@@ -99,42 +99,34 @@ it('effects behind one that loops begin once, on another thread', async () => {
   })
 })
 
-it(
-  'WT1: effects that are taken back and forth between threads that stop and go begin once',
-  { timeout: 60_000 },
-  async () => {
-    await withPool(app, { threads: 1 }, async (pool) => {
-      const meetings = many(30, (index) => createMeeting(`block ${index}`))
-      // About as long as it takes to be found stuck, so that beginning and taking back meet.
-      const all = meetings.map((_, index) =>
-        outcomeOf(pool, 'effect_blocks', { at: `block ${index}`, ms: index % 3 === 0 ? 250 + 5 * index : 3 }),
-      )
-      expect(await Promise.all(all)).toEqual(many(30, () => ({ ok: true, value: 'timed-out' })))
-      await outcomeOf(pool, 'where')
-      expect(meetings.map(({ here }) => here)).toEqual(many(30, () => 1))
-      for (const meeting of meetings) meeting.go()
-    })
-  },
-)
+it('WT1: effects that are taken back and forth between threads that stop and go begin once', async () => {
+  await withPool(app, { threads: 1 }, async (pool) => {
+    const meetings = many(30, (index) => createMeeting(`block ${index}`))
+    // About as long as it takes to be found stuck, so that beginning and taking back meet.
+    const all = meetings.map((_, index) =>
+      outcomeOf(pool, 'effect_blocks', { at: `block ${index}`, ms: index % 3 === 0 ? 250 + 5 * index : 3 }),
+    )
+    expect(await Promise.all(all)).toEqual(many(30, () => ({ ok: true, value: 'timed-out' })))
+    await outcomeOf(pool, 'where')
+    expect(meetings.map(({ here }) => here)).toEqual(many(30, () => 1))
+    for (const meeting of meetings) meeting.go()
+  })
+})
 
-it(
-  'LN3: there is an end to the threads; the next call begins when one of them is free',
-  { timeout: 60_000 },
-  async () => {
-    await withPool(app, { threads: 1 }, async (pool) => {
-      const loops = []
-      for (let count = 0; count < 4; count++) loops.push(await looping(pool))
-      const meeting = createMeeting('fifth')
-      const fifth = outcomeOf(pool, 'meets', { at: 'fifth' })
-      // Calls of another lane: several looks long.
-      for (let count = 0; count < 3; count++) await outcomeOf(pool, 'effect_blocks', { at: 'passing', ms: 200 })
-      expect(meeting.here).toBe(0)
-      loops[0]?.cancel.abort(enough)
-      await meeting.arrived(1)
-      meeting.go()
-      expect(await fifth).toEqual({ ok: true, value: 'met at fifth' })
-      for (const { cancel } of loops) cancel.abort(enough)
-      await Promise.all(loops.map(({ returned }) => returned))
-    })
-  },
-)
+it('LN3: there is an end to the threads; the next call begins when one of them is free', async () => {
+  await withPool(app, { threads: 1 }, async (pool) => {
+    const loops = []
+    for (let count = 0; count < 4; count++) loops.push(await looping(pool))
+    const meeting = createMeeting('fifth')
+    const fifth = outcomeOf(pool, 'meets', { at: 'fifth' })
+    // Calls of another lane: several looks long.
+    for (let count = 0; count < 3; count++) await outcomeOf(pool, 'effect_blocks', { at: 'passing', ms: 200 })
+    expect(meeting.here).toBe(0)
+    loops[0]?.cancel.abort(enough)
+    await meeting.arrived(1)
+    meeting.go()
+    expect(await fifth).toEqual({ ok: true, value: 'met at fifth' })
+    for (const { cancel } of loops) cancel.abort(enough)
+    await Promise.all(loops.map(({ returned }) => returned))
+  })
+})

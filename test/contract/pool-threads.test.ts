@@ -98,7 +98,6 @@ describe('threads', () => {
 
   it.each(['exits', 'hogs', 'bombs'])(
     'T14: a thread that dies (%s) costs its own call one result, and none of those that shared it',
-    { timeout: 60_000 },
     async (tool) => {
       await single(async (alone) => {
         const meeting = createMeeting(tool)
@@ -119,21 +118,17 @@ describe('threads', () => {
     },
   )
 
-  it(
-    'T14, MW1: buffers taken without ever waiting cost one result that says so, and not the process',
-    { timeout: 60_000 },
-    async () => {
-      await single(async (alone) => {
-        expect(await outcomeOf(alone, 'bombs_at_once')).toMatchObject({
-          ok: false,
-          failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('memory') },
-        })
-        expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+  it('T14, MW1: buffers taken without ever waiting cost one result that says so, and not the process', async () => {
+    await single(async (alone) => {
+      expect(await outcomeOf(alone, 'bombs_at_once')).toMatchObject({
+        ok: false,
+        failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('memory') },
       })
-    },
-  )
+      expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+    })
+  })
 
-  it('what was thrown away is not held against a body', { timeout: 60_000 }, async () => {
+  it('what was thrown away is not held against a body', async () => {
     expect(await outcomeOf(pool, 'garbage')).toEqual({ ok: true, value: 400_000_000 })
   })
 
@@ -161,7 +156,7 @@ describe('threads', () => {
     })
   })
 
-  it('where no thread can start, a call fails and does not wait for ever', { timeout: 60_000 }, async () => {
+  it('where no thread can start, a call fails and does not wait for ever', async () => {
     await withPool(app, { threads: 1, memoryMb: 1 }, async (poor) => {
       expect(await outcomeOf(poor, 'where')).toMatchObject({
         ok: false,

@@ -25,30 +25,26 @@ async function life(
   return { code, said: said.split('\n').filter((line) => line !== ''), errors }
 }
 
-it(
-  'T14: a call that ends its host is answered after it has done so often; those beside it get their results',
-  { timeout: 120_000 },
-  async () => {
-    const store = join(folder, 'store')
-    let deaths = 0
-    let last = await life(store)
-    for (; last.code !== 0 && deaths < 8; last = await life(store)) deaths++
-    expect(last).toMatchObject({ code: 0 })
-    // The first may come before the call itself is in the journal.
-    expect([3, 4]).toContain(deaths)
-    const said = last.said.map(
-      (line) => JSON.parse(line) as { warned?: string; thread?: string; results?: readonly string[] },
-    )
-    expect(said.flatMap(({ warned }) => warned ?? [])).toEqual([
-      expect.stringMatching(/aborts .* was under way when its host died, 3 times/),
-    ])
-    const results = Object.fromEntries(
-      said.flatMap(({ thread, results: given }) => (thread === undefined ? [] : [[thread, given]])),
-    )
-    expect(results).toEqual({
-      guilty: ['slow: done', expect.stringContaining('was under way when its host died, 3 times'), 'slow: done'],
-      other: ['slow: done'],
-      third: ['slow: done', 'slow: done'],
-    })
-  },
-)
+it('T14: a call that ends its host is answered after it has done so often; those beside it get their results', async () => {
+  const store = join(folder, 'store')
+  let deaths = 0
+  let last = await life(store)
+  for (; last.code !== 0 && deaths < 8; last = await life(store)) deaths++
+  expect(last).toMatchObject({ code: 0 })
+  // The first may come before the call itself is in the journal.
+  expect([3, 4]).toContain(deaths)
+  const said = last.said.map(
+    (line) => JSON.parse(line) as { warned?: string; thread?: string; results?: readonly string[] },
+  )
+  expect(said.flatMap(({ warned }) => warned ?? [])).toEqual([
+    expect.stringMatching(/aborts .* was under way when its host died, 3 times/),
+  ])
+  const results = Object.fromEntries(
+    said.flatMap(({ thread, results: given }) => (thread === undefined ? [] : [[thread, given]])),
+  )
+  expect(results).toEqual({
+    guilty: ['slow: done', expect.stringContaining('was under way when its host died, 3 times'), 'slow: done'],
+    other: ['slow: done'],
+    third: ['slow: done', 'slow: done'],
+  })
+})

@@ -14,7 +14,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../helpers/deferred.js'
 
 const fixture = fileURLToPath(new URL('./fixtures/bombs-host.mjs', import.meta.url))
-const limits = { timeout: 120_000 }
 
 interface Told {
   readonly id: string
@@ -110,28 +109,26 @@ const well = { ok: true, value: expect.stringMatching(/^well/) }
 
 it.each(['pushes', 'maps', 'spreads', 'sparse', 'keys', 'fills', 'parses', 'matches', 'closures'])(
   'T14: a heap that is used up (%s) costs one result, and not the host',
-  limits,
   async (tool) => {
     expect(await host.outcome({ id: tool, tool })).toMatchObject(crashed(/ran out of memory: a worker may have 96 MB/))
     expect(await host.outcome({ id: `after-${tool}`, tool: 'well' })).toMatchObject(well)
   },
 )
 
-it('T14: what makes V8 give up in another way (splits) costs one result too', limits, async () => {
+it('T14: what makes V8 give up in another way (splits) costs one result too', async () => {
   expect(await host.outcome({ id: 'splits', tool: 'splits' })).toMatchObject(crashed(/died: /))
   expect(await host.outcome({ id: 'after-splits', tool: 'well' })).toMatchObject(well)
 })
 
 it.each(['calls', 'monitors'])(
   'T14: a body that writes to the lines of its worker (%s) costs one result, and not the host',
-  limits,
   async (tool) => {
     expect(await host.outcome({ id: tool, tool })).toMatchObject(crashed(/does not understand/))
     expect(await host.outcome({ id: `after-${tool}`, tool: 'well' })).toMatchObject(well)
   },
 )
 
-it('T14: an archive of a few KB that becomes 200 MB costs bash one result, and not the host', limits, async () => {
+it('T14: an archive of a few KB that becomes 200 MB costs bash one result, and not the host', async () => {
   const packed = await host.outcome({ id: 'packs', thread: 'tar', tool: 'packs', args: { mb: 200 } })
   expect(packed).toMatchObject({ ok: true })
   const unpacked = await host.outcome({
@@ -147,7 +144,6 @@ it('T14: an archive of a few KB that becomes 200 MB costs bash one result, and n
 // Whether a process lives is read from /proc.
 it.skipIf(process.platform !== 'linux')(
   'WT4: a worker does not outlive a host that is killed, whatever its body does',
-  limits,
   async () => {
     const dying = new BombHost(join(folder, 'dying'), { workers: { threads: 1 } })
     await dying.ready
@@ -166,7 +162,7 @@ function isAlive(pid: number): boolean {
   return existsSync(stat) && !/\) Z /.test(readFileSync(stat, 'utf8'))
 }
 
-it('T11: a command that computes past its time is ended from outside, whatever it does', limits, async () => {
+it('T11: a command that computes past its time is ended from outside, whatever it does', async () => {
   const nested = `${'<div>'.repeat(20_000)}${'</div>'.repeat(20_000)}`
   expect(
     await host.outcome({
@@ -204,7 +200,7 @@ it('T11: a command that computes past its time is ended from outside, whatever i
   expect(diff).toMatchObject({ ok: false, failure: { code: 'PROCESS_TIMEOUT' } })
 })
 
-it('T11: the app bounds the time of a command, not the model', limits, async () => {
+it('T11: the app bounds the time of a command, not the model', async () => {
   const bounded = new BombHost(join(folder, 'bounded'), { workers: { threads: 1 }, limits: { maxToolMs: 500 } })
   await bounded.ready
   const slept = await bounded.outcome({
@@ -219,7 +215,7 @@ it('T11: the app bounds the time of a command, not the model', limits, async () 
   await bounded.kill()
 })
 
-it('H4: a script that has nothing but a skein waits for its workers, and ends when it has closed', limits, async () => {
+it('H4: a script that has nothing but a skein waits for its workers, and ends when it has closed', async () => {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./fixtures/alone.mjs', import.meta.url))])
   let said = ''
   child.stdout.on('data', (text: Buffer) => (said += text.toString()))

@@ -12,21 +12,17 @@ const plan: readonly Row[] = [
   { part: 0.7, faults: [{ kind: 'server', pick: 0, leases: 0.3, thenLeases: 0 }] },
 ]
 
-test(
-  'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and repeat nothing of it',
-  { timeout: 60_000 },
-  async () => {
-    const { wrong, threads, faults } = await runChaos({
-      seed: 0,
-      children: 60,
-      hosts: 3,
-      faults: plan,
-      leaseMs: 1_500,
-      paceMs: 15,
-      withinMs: 50_000,
-    })
-    expect(wrong).toEqual([])
-    expect(threads).toBe(1 + 60 + 12)
-    expect(faults).toEqual({ kill: 1, pause: 1, leave: 0, server: 1, both: 0 })
-  },
-)
+test('N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and repeat nothing of it', async () => {
+  const { wrong, threads, faults } = await runChaos({
+    seed: 0,
+    children: 60,
+    hosts: 3,
+    faults: plan,
+    leaseMs: 1_500,
+    paceMs: 15,
+    withinMs: 250_000,
+  })
+  expect(wrong).toEqual([])
+  expect(threads).toBe(1 + 60 + 12)
+  expect(faults).toEqual({ kill: 1, pause: 1, leave: 0, server: 1, both: 0 })
+})

@@ -197,7 +197,7 @@ describe('the books of a tree', () => {
       expect(threads).toBeGreaterThan(4)
       expect(state.budget?.left).toEqual(changeAmounts(toAmounts(family.budget), spent, -1))
     }
-  }, 120_000)
+  })
 
   test('L2, BG1, GT2: add up after every commit, also where more is granted on the way, wherever it is cut off', async () => {
     const raised: Case = { ...family, budget: { ...family.budget, tokens: 60 }, grants: true }
@@ -215,7 +215,7 @@ describe('the books of a tree', () => {
         steps: 0,
       })
     }
-  }, 120_000)
+  })
 
   const plans: fc.Arbitrary<Plan> = fc.letrec<{ plan: Plan }>((tie) => ({
     plan: fc.record(
@@ -254,5 +254,5 @@ describe('the books of a tree', () => {
       }),
       { numRuns: 60 },
     )
-  }, 180_000)
+  })
 })

@@ -98,7 +98,7 @@ test('S2, S13, P1: cut off after any commit, each message to a child is answered
     ]),
   )
   expect(cuts).toBeGreaterThan(12)
-}, 60_000)
+})
 
 /** A boss that does not stay and a keeper that does; both start helpers that they do not wait for. */
 function createHelped(): readonly Definition[] {
@@ -157,4 +157,4 @@ test('S1, S7, S13, P1: cut off after any commit, a child that does not stay answ
     { agent: 'keeper', status: 'idle', helped: ['[helper-1] helped a', '[helper-2] helped b'] },
     { agent: 'lead', status: 'idle', answers: 2 },
   ])
-}, 60_000)
+})

@@ -65,4 +65,4 @@ test('S9, S10, P1: cut off after any commit, the thread is handed over once and 
   for (const ran of runs)
     for (const at of ['lead', 'a', 'b', 'c'])
       expect(ran.filter((each) => each === at).length, at).toBeLessThanOrEqual(2)
-}, 60_000)
+})

@@ -98,4 +98,4 @@ test('B5, P1: attempts are the same wherever the tree is cut off; none is there 
     await live(source, commits)
     expect((await live(source)).end, `after ${commits} commits`).toEqual(end)
   }
-}, 120_000)
+})

@@ -148,4 +148,4 @@ test('EN5, P1: cut off after any commit, a tree that waits for variables goes on
     expect(await tale(again), `after ${commits} commits`).toEqual(expected)
     await again.close()
   }
-}, 60_000)
+})

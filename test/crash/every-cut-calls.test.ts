@@ -244,5 +244,5 @@ describe.each([
       expect(again.ran.length + finished(kept), `bodies after record ${cut}`).toBeLessThanOrEqual(bodies + 4)
     }
     await from.close()
-  }, 60_000)
+  })
 })

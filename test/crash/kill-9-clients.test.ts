@@ -90,7 +90,6 @@ const ticksOf = (what: string): string[] => (what.includes(' message') ? [`${wha
 
 test.each(Object.keys(places))(
   `P1, N3: on %s nothing that a sender was told of is missing after ${kills} kills of the host (seed ${seed})`,
-  { timeout: 900_000 },
   async (kind) => {
     const folder = await mkdtemp(join(tmpdir(), 'skein-clients-'))
     closing.push(() => rm(folder, { recursive: true, force: true }))

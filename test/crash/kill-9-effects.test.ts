@@ -40,7 +40,7 @@ async function notified(store: string): Promise<{ readonly done: number; readonl
   }
 }
 
-test(`T10, B2: effects happen once over ${wantedKills} kills (seed ${seed})`, { timeout: 600_000 }, async () => {
+test(`T10, B2: effects happen once over ${wantedKills} kills (seed ${seed})`, async () => {
   const chance = createChance(seed)
   let kills = 0
   for (let round = 0; kills < wantedKills; round++) {

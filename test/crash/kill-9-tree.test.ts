@@ -55,7 +55,6 @@ const stamps = async (world: string): Promise<readonly string[]> =>
 test(
   `P1, S13: a tree survives ${wantedKills} kills; no child is lost, none is run twice, and results keep their ` +
     `order (seed ${seed})`,
-  { timeout: 600_000 },
   async () => {
     const quiet = join(folder, 'quiet')
     expect(await live(tree, [quiet, join(folder, 'quiet.world')], Infinity)).toBe('ended')

@@ -52,7 +52,7 @@ function audit(log: string): { readonly kept: ReadonlySet<string>; readonly agai
   return { kept, again }
 }
 
-test(`P1: work survives ${wantedKills} kills (seed ${seed})`, { timeout: 600_000 }, async () => {
+test(`P1: work survives ${wantedKills} kills (seed ${seed})`, async () => {
   const quiet = join(folder, 'quiet')
   expect(await live(swarm, [quiet, join(folder, 'quiet.log'), String(threads)], Infinity)).toBe('ended')
   const expected = await transcripts(quiet)

@@ -12,6 +12,7 @@ import type { SkeinClient } from '../../src/runtime/handles/client.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein } from '../../src/runtime/skein.js'
 import { pauseFor } from '../chaos/flock.js'
+import { limitOf } from '../helpers/contention.js'
 import { calls, tinyApp } from '../helpers/app.js'
 import { family, write } from '../helpers/family.js'
 import { startNats } from '../helpers/nats-server.js'
@@ -82,6 +83,7 @@ test('N3: a sender whose answer was lost with its connection is answered when it
     for await (const event of other.events({ root: 't' })) if (event.type === 'turn.ended') return
   })()
   toHost.stall() // so that its answer comes when nobody hears it
+  const limit = limitOf(15_000)
   const began = performance.now()
   const run = thread.send('hello', { id: 'm' })
   const accepted = run.accepted()
@@ -93,7 +95,8 @@ test('N3: a sender whose answer was lost with its connection is answered when it
   proxy.mend()
   await accepted
   expect(await run.text()).toBe('heard hello')
-  expect(performance.now() - began).toBeLessThan(15_000)
+  const tookMs = performance.now() - began
+  expect(tookMs).toBeLessThan(limit())
   expect((await thread.messages()).map(({ text }) => text)).toEqual(['hello', 'heard hello'])
   await mail.close()
 })
@@ -101,7 +104,6 @@ test('N3: a sender whose answer was lost with its connection is answered when it
 test(
   `N1, N3: a host that is cut off for ${cutMs} ms: whoever speaks to its threads is answered, here or elsewhere, ` +
     `and nothing is lost or doubled`,
-  { timeout: 60_000 + cutMs },
   async () => {
     await host(proxy.port)
     await host(server.port)
@@ -131,7 +133,6 @@ const deadDirections = (['mute', 'swallow'] as const).flatMap((how) =>
 test.each(deadDirections.filter((_, n) => n % 3 === 0 || times(0, 1) > 0))(
   'N3: half of the cable of a $whose is dead ($how): who waits for results and for trees at rest has them when it ' +
     'is mended',
-  { timeout: 120_000 },
   async ({ how, whose }) => {
     const toHost = await cable()
     for (const port of [toHost.port, server.port]) await host(port, swarm)

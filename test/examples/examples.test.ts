@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { transform } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { chatAnswer, startModelServer } from '../helpers/model-server.js'
 import { binary, launch, place } from '../src/cli/binary.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -51,6 +52,10 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '12-hooks',
+    '14-structured-output',
+    '15-skills',
+    '16-real-model',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -90,7 +95,7 @@ test('01-first-thread is an app for the command line too', async () => {
   expect((await skein(['show', 'fruit'])).stdout).toContain('→ delivery {"city":"Lisbon"}')
 })
 
-test('02-crash-and-resume loses nothing and runs nothing finished again', { timeout: 60_000 }, async () => {
+test('02-crash-and-resume loses nothing and runs nothing finished again', async () => {
   const text = await printed(main('02-crash-and-resume'))
   expect(text).toContain('✗ kill -9')
   expect(text).toMatch(/on disk +1 +2 .* the thread is "(?:acting|thinking)"/)
@@ -139,7 +144,7 @@ test('04-approvals: what waits is there after a restart; one is changed, one rej
   expect(text).toContain('the inbox has 0 entries, the thread is idle\n')
 })
 
-test('04-approvals by hand: the commands in its header', { timeout: 60_000 }, async () => {
+test('04-approvals by hand: the commands in its header', async () => {
   const { skein, spawned } = place()
   const app = join(examples, '04-approvals/app.ts')
   const said = readFileSync(join(examples, '04-approvals/main.ts'), 'utf8')
@@ -170,59 +175,50 @@ function paidBills(by: string): RegExp {
   return new RegExp(`^${lines.join('\n')}$`, 'm')
 }
 
-test(
-  '05-effects-that-survive: killed within a charge, a mark and a postcard, none of them happens twice',
-  { timeout: 60_000 },
-  async () => {
-    const text = await printed(main('05-effects-that-survive'))
-    for (const tool of ['charge', 'mark', 'notify'])
-      expect(text).toMatch(new RegExp(`${tool} [ABC] ✗ kill -9 (before|after) it happened\n`))
-    const [, ledger = ''] = /^the ledger: (.*)$/m.exec(text) ?? []
-    const happened = ledger.split(', ')
-    expect(new Set(happened).size).toBe(happened.length)
-    expect(happened).toEqual(
-      expect.arrayContaining(['A', 'B', 'C'].flatMap((bill) => [`charge ${bill}`, `mark ${bill}`])),
-    )
-    expect(text).toContain('✓ every charge (it has a key) and every mark (it has a probe) happened exactly once\n')
-    expect(text).toMatch(
-      /✓ notify [ABC] \(it has neither\) was not repeated: it happened [01] times\. The model was told\n {2}"Error EFFECT_UNKNOWN: /,
-    )
-  },
-)
+test('05-effects-that-survive: killed within a charge, a mark and a postcard, none of them happens twice', async () => {
+  const text = await printed(main('05-effects-that-survive'))
+  for (const tool of ['charge', 'mark', 'notify'])
+    expect(text).toMatch(new RegExp(`${tool} [ABC] ✗ kill -9 (before|after) it happened\n`))
+  const [, ledger = ''] = /^the ledger: (.*)$/m.exec(text) ?? []
+  const happened = ledger.split(', ')
+  expect(new Set(happened).size).toBe(happened.length)
+  expect(happened).toEqual(
+    expect.arrayContaining(['A', 'B', 'C'].flatMap((bill) => [`charge ${bill}`, `mark ${bill}`])),
+  )
+  expect(text).toContain('✓ every charge (it has a key) and every mark (it has a probe) happened exactly once\n')
+  expect(text).toMatch(
+    /✓ notify [ABC] \(it has neither\) was not repeated: it happened [01] times\. The model was told\n {2}"Error EFFECT_UNKNOWN: /,
+  )
+})
 
-test(
-  '06-swarm: killed in the middle, it goes on to the same report, and no researcher books twice',
-  { timeout: 60_000 },
-  async () => {
-    const { folder } = place()
-    const life = (name: string) => launch(process.execPath, [main('06-swarm'), join(folder, name)], {})
-    const killed = life('a')
-    await killed.says('researcher-12 begins')
-    killed.child.kill('SIGKILL')
-    expect((await killed.ended).stdout).toMatch(/^process \d+: 0 are done; .*\nresearcher-1 begins, 23 in line\n/)
-    const booked = (): readonly string[] => readFileSync(join(folder, 'a/ledger.txt'), 'utf8').trim().split('\n')
-    expect(booked().length).toBeLessThan(24)
+test('06-swarm: killed in the middle, it goes on to the same report, and no researcher books twice', async () => {
+  const { folder } = place()
+  const life = (name: string) => launch(process.execPath, [main('06-swarm'), join(folder, name)], {})
+  const killed = life('a')
+  await killed.says('researcher-12 begins')
+  killed.child.kill('SIGKILL')
+  expect((await killed.ended).stdout).toMatch(/^process \d+: 0 are done; .*\nresearcher-1 begins, 23 in line\n/)
+  const booked = (): readonly string[] => readFileSync(join(folder, 'a/ledger.txt'), 'utf8').trim().split('\n')
+  expect(booked().length).toBeLessThan(24)
 
-    const again = await life('a').ended
-    expect(again).toMatchObject({ code: 0, stderr: '' })
-    const [, done = ''] = /: (\d+) are done;/.exec(again.stdout) ?? []
-    // At most 8 work at once, so these had reported before the twelfth began; they do not begin again.
-    expect(Number(done)).toBeGreaterThanOrEqual(4)
-    expect(again.stdout.match(/^researcher-\d+ is done$/gm)).toHaveLength(24 - Number(done))
-    expect(booked()).toHaveLength(24)
-    expect(new Set(booked()).size).toBe(24)
-    const report = (text: string): string => text.slice(text.indexOf('The report is in'))
-    expect(report(again.stdout)).toMatch(
-      /# 24 rivers\n\n- Amur: 2824 km\n[^]*- Volga: 3530 km\n\n24 surveys were booked, 0 of them twice\n$/,
-    )
-    expect(report((await life('b').ended).stdout)).toBe(report(again.stdout))
-  },
-)
+  const again = await life('a').ended
+  expect(again).toMatchObject({ code: 0, stderr: '' })
+  const [, done = ''] = /: (\d+) are done;/.exec(again.stdout) ?? []
+  // At most 8 work at once, so these had reported before the twelfth began; they do not begin again.
+  expect(Number(done)).toBeGreaterThanOrEqual(4)
+  expect(again.stdout.match(/^researcher-\d+ is done$/gm)).toHaveLength(24 - Number(done))
+  expect(booked()).toHaveLength(24)
+  expect(new Set(booked()).size).toBe(24)
+  const report = (text: string): string => text.slice(text.indexOf('The report is in'))
+  expect(report(again.stdout)).toMatch(
+    /# 24 rivers\n\n- Amur: 2824 km\n[^]*- Volga: 3530 km\n\n24 surveys were booked, 0 of them twice\n$/,
+  )
+  expect(report((await life('b').ended).stdout)).toBe(report(again.stdout))
+})
 
 // `script` of util-linux is what gives a process a terminal without a native module.
 test.skipIf(!existsSync('/usr/bin/script'))(
   '06-swarm shows its tree on a terminal, and skein tree shows it from outside',
-  { timeout: 60_000 },
   async () => {
     const { folder, skein } = place()
     const command = `'${process.execPath}' '${main('06-swarm')}' '${folder}'`
@@ -238,22 +234,25 @@ test.skipIf(!existsSync('/usr/bin/script'))(
   },
 )
 
-test(
-  '09-two-hosts: one of them is killed, the other goes on, and no river is booked twice',
-  { timeout: 120_000 },
-  async () => {
-    const text = await printed('--import', 'tsx', join(examples, '09-two-hosts/main.ts'))
-    const [, killed = '', other = ''] =
-      /✗ kill -9 of host (one|two)\n[^]*\nhost (?!\1)(one|two) booked/.exec(text) ?? []
-    expect([killed, other].toSorted()).toEqual(['one', 'two'])
-    expect(text.match(/^ ?\d+ \w+ by (?:one|two)$/gm)).toHaveLength(24)
-    expect(text).toMatch(/\n24 rivers are surveyed\. The last one \d+\.\d s after host (?:one|two) was killed\.\n/)
-    expect(text).toContain('\n24 rivers are in the ledger, 0 of them twice\n')
-    const booked = Number(new RegExp(`host ${killed} booked (\\d+)`).exec(text)?.[1])
-    expect(booked).toBeGreaterThan(0)
-    expect(booked).toBeLessThan(24)
-  },
-)
+test('09-two-hosts: one of them is killed, the other goes on, and no river is booked twice', async () => {
+  const text = await printed('--import', 'tsx', join(examples, '09-two-hosts/main.ts'))
+  const [, killed = '', other = ''] = /✗ kill -9 of host (one|two)\n[^]*\nhost (?!\1)(one|two) booked/.exec(text) ?? []
+  expect([killed, other].toSorted()).toEqual(['one', 'two'])
+  expect(text.match(/^ ?\d+ \w+ by (?:one|two)$/gm)).toHaveLength(24)
+  expect(text).toMatch(/\n24 rivers are surveyed\. The last one \d+\.\d s after host (?:one|two) was killed\.\n/)
+  expect(text).toContain('\n24 rivers are in the ledger, 0 of them twice\n')
+  const booked = Number(new RegExp(`host ${killed} booked (\\d+)`).exec(text)?.[1])
+  expect(booked).toBeGreaterThan(0)
+  expect(booked).toBeLessThan(24)
+})
+
+test('R3, T12: 14-structured-output gives a value of a schema, and stops where it is told to', async () => {
+  expect((await printed(main('14-structured-output'))).trimEnd().split('\n')).toEqual([
+    'outline: Harbour, 3 pages, after 2 replies',
+    'stop_when (3 steps of 3): I have read 3 pages.',
+    'asked for, and not run: read {"page":1}',
+  ])
+})
 
 test('10-front-desk: a prompt sorts, agents take over with the whole history', async () => {
   expect(await printed(main('10-front-desk'))).toMatch(
@@ -296,7 +295,7 @@ test('07-dual-ai: a writer and a critic come to an end, alone and as a subagent'
   )
 })
 
-test('07-dual-ai: the command line says who speaks', { timeout: 60_000 }, async () => {
+test('07-dual-ai: the command line says who speaks', async () => {
   const { skein, spawned } = place()
   const app = join(examples, '07-dual-ai/app.ts')
   const run = await spawned(['run', app, '--agent', 'poets', '--thread', 't', 'A poem about the Elbe.'])
@@ -314,7 +313,6 @@ test('07-dual-ai: the command line says who speaks', { timeout: 60_000 }, async 
 // As for 06-swarm: without `script` there is no terminal here.
 test.skipIf(!existsSync('/usr/bin/script'))(
   '07-dual-ai: on a terminal each side is introduced when it begins to speak',
-  { timeout: 60_000 },
   async () => {
     const { folder } = place()
     const command =
@@ -330,18 +328,63 @@ test.skipIf(!existsSync('/usr/bin/script'))(
   },
 )
 
-test(
-  'B8: 11-simulate finds the refund that is paid twice, and its three lines mend it',
-  { timeout: 120_000 },
-  async () => {
-    const text = await printed(main('11-simulate'))
-    expect(text).toMatch(/^✗ careless: seed \d+ fails after \d+ ms of virtual time:\n/)
-    expect(text).toContain(
-      '    thread desk: the effect of refund was begun twice, and it says that it cannot be repeated\n',
-    )
-    expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
-  },
-)
+test('B8: 11-simulate finds the refund that is paid twice, and its three lines mend it', async () => {
+  const text = await printed(main('11-simulate'))
+  expect(text).toMatch(/^✗ careless: seed \d+ fails after \d+ ms of virtual time:\n/)
+  expect(text).toContain(
+    '    thread desk: the effect of refund was begun twice, and it says that it cannot be repeated\n',
+  )
+  expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
+})
+
+test('16-real-model: says what to set; with an OpenAI-compatible server it asks that', async () => {
+  expect(await printed(main('16-real-model'))).toMatch(/^No model is configured\. [^]*\n {2}OPENAI_BASE_URL +an OpenAI/)
+  const server = await startModelServer([
+    chatAnswer(
+      [{ tool_calls: [{ index: 0, id: 'x', function: { name: 'price', arguments: '{"fruit":"apples"}' } }] }],
+      'tool_calls',
+    ),
+    chatAnswer([{ content: '3 kg of apples ' }, { content: 'are 7.20 euros.' }]),
+  ])
+  onTestFinished(() => server.close())
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'none', MODEL: 'small' }
+  const { code, stdout, stderr } = await launch(process.execPath, [main('16-real-model')], { env }).ended
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: '3 kg of apples are 7.20 euros.\n\nan OpenAI-compatible server: completed, 22 in / 14 out tokens\n',
+    stderr: '',
+  })
+  expect(server.bodies).toMatchObject([
+    { model: 'small' },
+    { messages: expect.arrayContaining([{ role: 'tool', tool_call_id: 'call_1_0', content: '2.4' }]) },
+  ])
+})
+
+test('E2, E3: 15-skills: an agent in Markdown loads the skill that fits, and runs its script', async () => {
+  // Not what is built: beside a source the folder app would find its output, and know two definitions of one name.
+  expect(await printed('--import', 'tsx', join(examples, '15-skills/main.ts'))).toBe(skills)
+})
+
+const skills = `user: Make an invoice of /hours.csv.
+→ load_skill {"name":"invoices"}
+  load_skill: <skill name="invoices"> # Invoices 1. The rate per hour is in \`references/rates.md\`. 2. Copy \`sc
+→ read_skill_file {"skill":"invoices","path":"references/rates.md"}
+  read_skill_file: # Rates An hour in the workshop is 60 euros.${' '}
+→ read_skill_file {"skill":"invoices","path":"scripts/total.sh","saveAs":"/total.sh"}
+  read_skill_file: /total.sh: a copy of invoices/scripts/total.sh (123 bytes)
+→ bash {"cmd":"sh","args":["/total.sh","/hours.csv","60"]}
+  bash: 450${' '}
+assistant: The invoice is over 450 euros.
+`
+
+test('K1: 12-hooks caps a refund, refuses another, redacts a card and ends when the customer was told', async () => {
+  const text = await printed(main('12-hooks'))
+  expect(text).toContain('answer: Dear Ada, 50 euros are on their way.')
+  expect(text).toContain('customer {"name":"Ada"} → {"name":"Ada","card":"****"}')
+  expect(text).toContain('refund {"to":"Ada","euros":50} → "50 euros to Ada"')
+  expect(text).toContain('refund {"to":"boss","euros":20} → "HOOK_REFUSED"')
+  expect(text).toContain('stop: told → Write to the customer.')
+})
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

@@ -148,5 +148,6 @@ function answers(port: number): Promise<boolean> {
       resolve(true)
     })
     socket.on('error', () => resolve(false))
+    socket.on('close', () => resolve(false)) // it died before it said anything
   })
 }

@@ -11,8 +11,10 @@ import { defined } from '../../../src/core/defined.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { Command } from '../../../src/core/records/command.js'
+import type { AskedHook } from '../../../src/core/records/hook.js'
 import type { Fact, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import type { FileQuota } from '../../../src/core/tree.js'
+import type { TurnRules } from '../../../src/core/records/rules.js'
 import { firstSide } from '../turn/session.js'
 import type { ThreadState, Turn } from '../state.js'
 
@@ -22,9 +24,17 @@ export interface Refusal {
 
 export type Decision = { readonly facts: readonly Fact[] } | Refusal
 
+/** Who has changed it, or failed. */
+interface HookedMail {
+  readonly hooks?: readonly AskedHook[]
+}
+
 /** A command as definitions resolve it: a call as it would be recorded. */
 export type ResolvedCommand =
-  | Exclude<Command, { readonly kind: 'call' | 'decide' }>
+  | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' }>
+  | (Extract<Command, { readonly kind: 'message' }> & HookedMail)
+  /** `stored`: messages that hooks give it besides. */
+  | (Extract<Command, { readonly kind: 'create' }> & HookedMail & { readonly stored?: readonly string[] })
   | { readonly kind: 'call'; readonly call: RecordedCall }
   | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & {
       readonly call: string
@@ -40,6 +50,8 @@ export interface DecisionContext {
   readonly limits?: Amounts
   /** The thread's agent has two sides: a session begins with the turn. */
   readonly session?: { readonly maxTurns: number }
+  /** What definitions say about the steps of a turn; fixed when it starts. */
+  readonly rules?: TurnRules
   /** How much the thread's files may hold. Default: any amount. */
   readonly quota?: FileQuota
 }
@@ -53,13 +65,13 @@ export function refuse(code: Failure['code'], message: string): Refusal {
 export function turnStarted(
   state: ThreadState,
   run: string,
-  { now, maxWallClockMs, limits, session }: DecisionContext,
+  { now, maxWallClockMs, limits, session, rules }: DecisionContext,
 ): Fact {
   return {
     type: 'turn.started',
     run,
     ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }),
-    ...defined({ limits }),
+    ...defined({ limits, rules }),
     ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }),
   }
 }

@@ -7,7 +7,7 @@
  */
 import { z } from 'zod'
 import type { Mistake } from '../app.js'
-import { checkCalled, checkClashes, listed, relationSchema } from './calls.js'
+import { checkCalled, checkClashes, listed, relationSchema, suggested } from './calls.js'
 import type { KnownDefinitions } from './calls.js'
 import type { Definition, ToolDefinition } from '../define.js'
 import { lookalike } from '../lookalike.js'
@@ -32,7 +32,15 @@ const included = z
   .optional()
   .catch(undefined)
 
+const toolCalled = z.object({ if: z.literal('tool'), is: z.string() })
+/** One condition or a list; others are no mentions. */
+const stops = z
+  .unknown()
+  .transform((given) => [given].flat().flatMap((each) => toolCalled.safeParse(each).data?.is ?? []))
+  .optional()
+
 const readable = z.object({
+  stopWhen: stops,
   sideA: z
     .object({ prompt: z.string().min(1) })
     .optional()
@@ -46,8 +54,10 @@ const readable = z.object({
   agents: relations,
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
   fallback: nameList,
+  hooks: nameList,
   uses: nameList,
   includes: included,
+  skills: nameList,
 })
 
 /** The names that one definition mentions. */
@@ -55,7 +65,7 @@ type Mentions = z.infer<typeof readable> & { readonly definition: Definition }
 
 /** A name whose definition is known to exist. */
 export interface Claim {
-  readonly kind: Definition['kind']
+  readonly kind: Definition['kind'] | 'skill'
   readonly name: string
 }
 
@@ -67,17 +77,19 @@ export interface MentionChecks {
   readonly claimed: readonly Claim[]
   /** Plain objects that were meant as definitions, with what they look like. */
   readonly lookalikes: readonly (Claim & { readonly says: string })[]
+  /** Names of the app's skills. */
+  readonly skills: readonly string[]
 }
 
 type Kind = Definition['kind']
-type Told = Pick<Mistake, 'code' | 'text'>
+type Told = Pick<Mistake, 'code' | 'text' | 'field'>
 
 /** Every name that a definition may mention. */
 interface Names {
   readonly prompts: ReadonlySet<string>
   readonly models: ReadonlySet<string>
-  /** Of the app's own tools, and of the built-in ones. */
-  readonly tools: ReadonlySet<string>
+  readonly hooks: ReadonlySet<string>
+  readonly skills: ReadonlySet<string>
   /** What a prompt may name as a tool. */
   readonly nameable: readonly string[]
   readonly called: KnownDefinitions
@@ -105,11 +117,12 @@ export function checkMentions(given: MentionChecks): readonly Mistake[] {
       ({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `includes itself: ${path}` }, definition),
     ),
     ...checkClashes(definitions, builtins),
+    ...checkAliases(definitions),
   ]
 }
 
-function toMistake({ code, text }: Told, definition: Definition): Mistake {
-  return { code, definition, text: `${definition.kind} "${definition.name}" ${text}` }
+function toMistake({ text, ...told }: Told, definition: Definition): Mistake {
+  return { ...told, definition, text: `${definition.kind} "${definition.name}" ${text}` }
 }
 
 function read(definition: Definition): Mentions {
@@ -118,15 +131,16 @@ function read(definition: Definition): Mentions {
   return { ...readable.parse(fields), definition }
 }
 
-function namesIn({ definitions, builtins, claimed, lookalikes }: MentionChecks): Names {
-  const namesOf = (kind: Kind): readonly string[] =>
+function namesIn({ definitions, builtins, claimed, lookalikes, skills }: MentionChecks): Names {
+  const namesOf = (kind: Claim['kind']): readonly string[] =>
     [...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name)
   const tools = new Set([...namesOf('tool'), ...builtins.map(({ name }) => name)])
   const nameable = [...tools, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
   return {
     prompts: new Set(namesOf('prompt')),
     models: new Set(namesOf('model')),
-    tools,
+    hooks: new Set(namesOf('hook')),
+    skills: new Set([...skills, ...namesOf('skill')]),
     nameable,
     called: {
       definitions,
@@ -136,7 +150,7 @@ function namesIn({ definitions, builtins, claimed, lookalikes }: MentionChecks):
     },
     missing(kind, name, others) {
       const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
-      return `"${name}"; ${meant?.says ?? `there are: ${listed(others)}`}`
+      return `"${name}"; ${meant?.says ?? suggested(name, others)}`
     },
   }
 }
@@ -147,28 +161,65 @@ const kinds: readonly (readonly [Kind, (mentions: Mentions, names: Names) => rea
   ['prompt', ofPrompt],
   ['model', ofModel],
   ['tool', ofTool],
+  ['hook', ofHook],
 ]
 
-function ofAgent({ sideA, sideB }: Mentions, { prompts, missing }: Names): readonly Told[] {
-  return [sideA, sideB]
+function ofAgent(mentions: Mentions, names: Names): readonly Told[] {
+  const { sideA, sideB } = mentions
+  const { prompts, missing } = names
+  const unknown = [sideA, sideB]
     .flatMap((side) => (side && !prompts.has(side.prompt) ? [side.prompt] : []))
-    .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `names the prompt ${missing('prompt', name, prompts)}` }))
+    .map((name): Told => ({ code: 'UNKNOWN_PROMPT', text: `names the prompt ${missing('prompt', name, prompts)}` }))
+  return [...unknown, ...unknownHooks(mentions, names)]
 }
 
-function ofPrompt(mentions: Mentions, { prompts, models, called, missing }: Names): readonly Told[] {
-  const { model, tools = [], agents = [], toolChoice, includes = [] } = mentions
+function unknownHooks({ hooks: named = [] }: Mentions, { hooks, missing }: Names): readonly Told[] {
+  return named
+    .filter((name) => !hooks.has(name))
+    .map((name) => ({ code: 'UNKNOWN_HOOK', text: `names the hook ${missing('hook', name, hooks)}` }))
+}
+
+/** A hook that is asked about calls of nothing would never be asked. */
+function ofHook({ tools = [] }: Mentions, { prompts, called, nameable }: Names): readonly Told[] {
+  const agents = called.definitions.flatMap(({ kind, name }) => (kind === 'agent' ? [name] : []))
+  const known = new Set([...nameable, ...agents, ...prompts, ...called.claimed, ...runtimeCalls])
+  return tools
+    .filter((name) => !known.has(name))
+    .map((name) => ({ code: 'UNKNOWN_TOOL', text: `names the tool "${name}"; there are: ${listed(nameable)}` }))
+}
+
+const runtimeCalls = ['subagent_create', 'subagent_message', 'subagent_list', 'get_tool_response']
+
+function ofPrompt(mentions: Mentions, names: Names): readonly Told[] {
+  const { prompts, models, skills, called, missing } = names
+  const { model, tools = [], agents = [], toolChoice, includes = [], stopWhen = [], skills: used = [] } = mentions
   const told: Told[] = includes
     .filter((name) => !prompts.has(name))
     .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `includes the prompt ${missing('prompt', name, prompts)}` }))
   if (model !== undefined && !models.has(model))
-    told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}` })
-  told.push(...checkCalled({ named: tools, relations: agents }, called))
+    told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}`, field: ['model'] })
+  told.push(...checkCalled({ named: tools, relations: agents }, called), ...ofSkills(used, skills))
+  told.push(...unknownHooks(mentions, names))
   const callable = [...tools, ...agents.map(({ name }) => name)]
   if (toolChoice && !callable.includes(toolChoice.tool)) {
     const text = `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`
+    told.push({ code: 'UNKNOWN_TOOL', text, field: ['toolChoice'] })
+  }
+  for (const name of stopWhen.filter((tool) => !callable.includes(tool))) {
+    const text = `stops when "${name}" is called, which is not among its tools: ${listed(callable)}`
     told.push({ code: 'UNKNOWN_TOOL', text })
   }
   return told
+}
+
+function ofSkills(used: readonly string[], skills: ReadonlySet<string>): readonly Told[] {
+  return used
+    .filter((name) => !skills.has(name))
+    .map((name) => ({
+      code: 'BAD_OPTION',
+      text: `names the skill "${name}"; ${suggested(name, skills)}`,
+      field: ['skills', name],
+    }))
 }
 
 function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): readonly Told[] {
@@ -177,10 +228,26 @@ function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): reado
     .map((name) => ({ code: 'UNKNOWN_MODEL', text: `falls back to ${missing('model', name, models)}` }))
 }
 
-function ofTool({ uses = [] }: Mentions, { tools, nameable, missing }: Names): readonly Told[] {
+function ofTool({ uses = [] }: Mentions, { nameable, missing }: Names): readonly Told[] {
   return uses
-    .filter((name) => !tools.has(name))
+    .filter((name) => !nameable.includes(name))
     .map((name) => ({ code: 'UNKNOWN_TOOL', text: `uses the tool ${missing('tool', name, nameable)}` }))
+}
+
+/** A name or alias means one model. */
+function checkAliases(definitions: readonly Definition[]): readonly Mistake[] {
+  const models = definitions.filter((definition) => definition.kind === 'model')
+  const taken = new Map(models.map(({ name }) => [name, name]))
+  return models.flatMap((definition) => {
+    const names = nameList.parse(definition.aliases) ?? []
+    return names.flatMap((alias) => {
+      const other = taken.get(alias)
+      taken.set(alias, definition.name)
+      if (other === undefined) return []
+      const told: Told = { code: 'DUPLICATE_NAME', text: `has the alias "${alias}", which is the model "${other}"` }
+      return [toMistake(told, definition)]
+    })
+  })
 }
 
 // ── cycles ──

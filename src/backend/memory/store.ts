@@ -5,7 +5,7 @@
  * - `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
  * - Bodies of mail are stored as text: a sender that changes its value later changes nothing here.
  */
-import { blobsNamedIn, cursorNumber, listedAtOnce, matches } from '../checks.js'
+import { blobsNamedIn, cursorNumber, isRestless, listedAtOnce, matches } from '../checks.js'
 import type { Json } from '../../core/json.js'
 import type {
   Commit,
@@ -93,7 +93,7 @@ export class MemoryStore {
 
   restless(): StoredHead[] {
     return [...this.threads]
-      .filter(([, { head }]) => !head.rest || head.wakeAt !== undefined)
+      .filter(([, { head }]) => isRestless(head))
       .map(([id, { head, seq }]) => ({ ...head, thread: id, seq }))
   }
 

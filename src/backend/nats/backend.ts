@@ -109,7 +109,7 @@ async function assemble(
       return commits.commit(commit)
     },
     journal: createNatsJournal(context),
-    heads: createNatsHeads(context, directory),
+    heads: createNatsHeads(context, { directory, commits }),
     mailbox: { ...mailbox, waiting: createWaiting(context, commits, mailbox) },
     snapshots: createSnapshots(context, (thread) => commits.identify(thread)),
     signals: createSignals(connection, subjects, assertOpen),
@@ -123,7 +123,7 @@ async function assemble(
 function createHandover(commits: Commits, mailbox: NatsMailbox): Handover {
   return {
     async takeOver(partition, epoch, lost) {
-      await commits.takeOver(partition, epoch)
+      await commits.takeOver(partition, { epoch, lost })
       // After it, so that mail that was owed within the partition is read, too.
       await mailbox.follow(partition, lost)
     },

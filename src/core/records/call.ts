@@ -19,6 +19,13 @@ export type StopReason =
   | 'reply_paused'
   | 'max_steps'
   | 'max_tool_calls'
+  | 'max_tool_rounds'
+  /** A stop condition of the prompt or of the message was met. */
+  | 'stop_when'
+  /** The same call was made too often. */
+  | 'repetition'
+  /** A hook ended the turn. */
+  | 'hook_blocked'
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'
@@ -76,6 +83,8 @@ export interface RecordedCall {
   readonly ahead?: true
   /** It reads a context synchronously, so it starts at its turn. */
   readonly inTurn?: true
+  /** It is meant to be made again and again: repetition does not count it. */
+  readonly repeats?: true
   readonly policy?: CallPolicy
   /** Variables that must have a value before it runs. */
   readonly needs?: readonly string[]
@@ -90,6 +99,8 @@ export interface RecordedCall {
   readonly handoff?: string
   /** The role of its success in the session. */
   readonly session?: SessionRole
+  /** Hooks are asked about its result, when that counts. */
+  readonly after?: true
 }
 
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */

@@ -47,8 +47,10 @@ export interface WorkerOptions extends SpawnOptions {
 }
 
 const longestCause = 2_000
-/** A process that dies closes its descriptors a moment before its exit is known. */
-const exitGraceMs = 200
+/** A process or thread that ends closes its descriptors before its end is known: a line that is closed is looked at. */
+const lookMs = 100
+/** Then a worker that gives no other sign is ended. */
+const mostLooks = 100
 const mb = 1024 * 1024
 
 export class Worker {
@@ -81,6 +83,9 @@ export class Worker {
   #begunAtDeath: number | undefined
   #checksWithoutBeat = 0
   #lastBeat = -1
+  /** How often a status had another beat than the one before. */
+  #beats = 0
+  readonly #closedLines = new Set<number>()
   #rssKbWhenLoaded = 0
   readonly #stopLoadTimer: () => void
   #stopIdleTimer: (() => void) | undefined
@@ -137,17 +142,31 @@ export class Worker {
 
   /** A body may close any descriptor of its process. A worker that cannot be talked to is of no use. */
   #lineClosed(fd: number): void {
-    if (this.#exited || this.killedBecause !== undefined) return
-    idleClock.wakeAt(idleClock.now() + exitGraceMs, () => setImmediate(() => this.#endIfDeaf(fd)))
+    this.#closedLines.add(fd)
+    this.#lookAtLine(fd, { looks: mostLooks, beats: this.#beats })
   }
 
   /** In an immediate: an exit that happened while the host was busy has been seen by then. */
-  #endIfDeaf(fd: number): void {
-    if (this.#exited || this.#lastWords !== undefined) return
-    this.kill(
-      `code on it closed the file descriptor ${fd}, its line to the host; close only descriptors that were opened by ` +
-        `the same code`,
+  #lookAtLine(fd: number, { looks, beats }: { readonly looks: number; readonly beats: number }): void {
+    if (this.#exited || this.killedBecause !== undefined || this.#lastWords !== undefined) return
+    if (looks === 0 || (looks < mostLooks && this.#wasClosedByBody(beats)))
+      return this.kill(
+        `code on it closed the file descriptor ${fd}, its line to the host; close only descriptors that were opened ` +
+          `by the same code`,
+      )
+    this.#monitor.requestStatus()
+    idleClock.wakeAt(idleClock.now() + lookMs, () =>
+      setImmediate(() => this.#lookAtLine(fd, { looks: looks - 1, beats })),
     )
+  }
+
+  /**
+   * A process that ends closes all lines, a thread of bodies those of its own; then the end is reported, however late.
+   * One that lives closes a single line, or beats after it: twice, because the first beat may be older than that.
+   */
+  #wasClosedByBody(beats: number): boolean {
+    if (this.#closedLines.has(channel.monitor)) return this.#closedLines.size === 1
+    return this.#beats > beats + 1
   }
 
   #failLoading(): void {
@@ -308,6 +327,7 @@ export class Worker {
   #checkStatus({ beat, rssKb }: { readonly beat: number; readonly rssKb: number }): void {
     const turned = beat !== this.#lastBeat
     this.#lastBeat = beat
+    if (turned) this.#beats++
     this.#checksWithoutBeat = !this.#loaded || turned ? 0 : this.#checksWithoutBeat + 1
     if (!this.#loaded) return
     this.#rssKbWhenLoaded ||= rssKb

@@ -6,10 +6,11 @@
  * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of threads.
  * HO3 Hosts that share a store hold a share of it each: a host with too many partitions leaves the least busy ones, a
  *     host with too few takes free ones. A lost lease is acquired again when it is free. A partition is left between
- *     two calls of its threads, so that none waits for another's; if that moment does not come for a while, without it.
+ *     two calls of its threads, so that none waits for another's; if that moment does not come within a lease, without
+ *     it. Few are on their way at once: the pause of a thread does not grow with the number of partitions that move.
  * - Commits of all residents that are ready together are handed over together.
  */
-import { ThreadActors } from '../../../actors/thread/position.js'
+import { ThreadActors } from '../../../actors/thread/live-thread.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
 import type { Backend, Survey } from '../../backend/port.js'
@@ -52,8 +53,10 @@ export interface HostOptions {
   readonly removed: () => void
 }
 
-/** Surveys at which a partition that is to be left is spared because calls run in it: for one lease, on NATS. */
-const surveysForCalm = 12
+/** Partitions that may be on their way at once. */
+const movingAtOnce = 4
+/** How long calls may go on in a partition that is left though they run: the threads beside them wait meanwhile. */
+const moveGraceMs = 250
 /** Threads that are woken at once when a host takes over. */
 const wakingAtOnce = 64
 
@@ -77,11 +80,15 @@ export class Host {
   #nextDue = 0
   #wakers = 0
   #flushing = false
-  #balancing: Promise<void> | undefined
-  /** The newest survey that came while it was balancing. */
-  #toBalance: Survey | undefined
-  /** Surveys in a row at which it had more than its share. */
-  #crowded = 0
+  /** How many partitions it should hold. */
+  #share = 0
+  /** Partitions that it is taking. */
+  readonly #taking = new Map<number, Promise<void>>()
+  /** Since when it has more than its share, and when it last left some of it. */
+  #crowdedSince: number | undefined
+  #leftAt = 0
+  /** Partitions of its surplus that it is leaving. */
+  #moving = 0
   #closing = false
   /** How many partitions it last told that it holds. */
   #partitionsTold = 0
@@ -141,32 +148,30 @@ export class Host {
         `the ${name} store is served by another host; close it first, or connect to it as a client`,
       )
     }
-    this.#stops.push(leases.watch((survey) => this.#balanceSoon(survey)))
+    const { warn } = this.#options.settings
+    this.#stops.push(
+      leases.watch((survey) => {
+        this.#balance(survey).catch((thrown: unknown) => warn('partitions could not be taken over', thrown))
+      }),
+    )
   }
 
-  /** Balances one survey at a time, and after it the newest. */
-  #balanceSoon(survey: Survey): void {
+  /** HO3: every host holds its share. Resolves when it has taken what it may take. */
+  async #balance(survey: Survey): Promise<void> {
     if (this.#closing) return
-    if (this.#balancing) return void (this.#toBalance = survey)
-    this.#balancing = this.#balance(survey)
-      .catch((thrown: unknown) => this.#options.settings.warn('partitions could not be taken over', thrown))
-      .finally(() => {
-        const next = this.#toBalance
-        this.#balancing = undefined
-        this.#toBalance = undefined
-        if (next) this.#balanceSoon(next)
-      })
+    this.#share = survey.share
+    this.#warnBarred(survey.barred)
+    this.#leaveSurplus(survey)
+    const takeable = survey.free.filter((number) => !this.#partitions.has(number) && !this.#taking.has(number))
+    const missing = survey.share - this.#partitions.size - this.#taking.size
+    await Promise.all(takeable.slice(0, Math.max(0, missing)).map((number) => this.#takeOnce(number)))
+    this.#tellPartitions()
   }
 
-  /** HO3: every host holds its share. */
-  async #balance({ share, free, barred }: Survey): Promise<void> {
-    this.#warnBarred(barred)
-    this.#leaveSurplus(share)
-    const takeable = free
-      .filter((number) => !this.#partitions.has(number))
-      .slice(0, Math.max(0, share - this.#partitions.size))
-    await Promise.all(takeable.map((number) => this.#take(number)))
-    this.#tellPartitions()
+  #takeOnce(number: number): Promise<void> {
+    const taking = this.#take(number).finally(() => this.#taking.delete(number))
+    this.#taking.set(number, taking)
+    return taking
   }
 
   #warnBarred(barred: number): void {
@@ -179,21 +184,41 @@ export class Host {
     this.#barred = barred
   }
 
-  #leaveSurplus(share: number): void {
+  #leaveSurplus({ share, free }: Survey): void {
+    const { backend, services } = this.#options
     const held = [...this.#partitions.values()].filter(({ leaving }) => !leaving)
     const surplus = held
       .sort((one, other) => one.running - other.running || one.busy - other.busy)
       .slice(0, Math.max(0, held.length - share))
-    this.#crowded = surplus.length > 0 ? this.#crowded + 1 : 0
-    const leavable = surplus.filter(({ running }) => running === 0 || this.#crowded > surveysForCalm)
-    if (leavable.length > 0)
-      void Promise.all(leavable.map((partition) => this.#leave(partition))).then(() => this.#tellPartitions())
+    if (surplus.length === 0) return void (this.#crowdedSince = undefined)
+    const now = services.clock.now()
+    const patienceMs = backend.leases.leaseMs
+    this.#crowdedSince ??= now
+    const isPatient = now - this.#crowdedSince < patienceMs
+    // What nobody takes for so long is not waited for.
+    const isMoving = now - Math.max(this.#crowdedSince, this.#leftAt) < patienceMs
+    const onTheirWay = this.#moving + (isMoving ? free.length : 0)
+    const leavable = surplus
+      .filter(({ running }) => running === 0 || !isPatient)
+      .slice(0, Math.max(0, movingAtOnce - onTheirWay))
+    if (leavable.length > 0) this.#leftAt = now
+    for (const partition of leavable) void this.#move(partition)
+  }
+
+  async #move(partition: HeldPartition): Promise<void> {
+    this.#moving++
+    await this.#leave(partition, Math.min(moveGraceMs, this.#options.settings.closeGraceMs))
+    this.#moving--
+    this.#tellPartitions()
   }
 
   #tellPartitions(): void {
     const { backend, settings } = this.#options
     const held = this.#partitions.size
-    if (this.#closing || held === this.#partitionsTold) return
+    const told = this.#partitionsTold
+    // Partitions come and go one by one: it tells of the first, of its share, and of what it has lost.
+    const isOnItsWay = held > this.#share || (told > 0 && held > told && held < this.#share)
+    if (this.#closing || held === told || isOnItsWay) return
     this.#partitionsTold = held
     settings.onHostEvent({ type: 'partitions', held, of: backend.leases.partitions })
   }
@@ -250,9 +275,9 @@ export class Host {
     setImmediate(() => this.#tellPartitions())
   }
 
-  async #leave(partition: HeldPartition): Promise<void> {
+  async #leave(partition: HeldPartition, graceMs = this.#options.settings.closeGraceMs): Promise<void> {
     const { lease } = partition
-    await partition.leave()
+    await partition.leave(graceMs)
     this.#remove(partition)
     await lease
       .release()
@@ -268,6 +293,28 @@ export class Host {
   #remove(partition: HeldPartition): void {
     const { partition: number } = partition.lease
     if (this.#partitions.get(number) === partition) this.#partitions.delete(number)
+  }
+
+  /**
+   * The definitions have changed: each thread that is awake looks again at what follows from its state, and those are
+   * woken that could not go on with the definitions before (TH6: they lacked their agent; or values).
+   */
+  async redefined(): Promise<void> {
+    const held = [...this.#partitions.values()].filter(({ leaving }) => !leaving)
+    // All of them in this turn of the event loop: no thread asks for an agent that is gone.
+    await Promise.all(held.map((partition) => partition.redefined()))
+    await Promise.all(held.map((partition) => this.#wakeUnfinished(partition)))
+  }
+
+  async #wakeUnfinished(partition: HeldPartition): Promise<void> {
+    const { backend, settings } = this.#options
+    const { partition: number } = partition.lease
+    try {
+      const { due } = await findUnfinished(backend, number, settings.resuming)
+      if (!this.#closing) this.#wakeAll(partition, due)
+    } catch (thrown) {
+      settings.warn(`threads of partition ${number} that lacked a definition could not be looked for`, thrown)
+    }
   }
 
   /** A new watcher of a tree asks for what is being said in it. */
@@ -341,7 +388,7 @@ export class Host {
     const leaveAll = (): Promise<unknown> =>
       Promise.all([...this.#partitions.values()].map((partition) => this.#leave(partition)))
     await leaveAll()
-    await this.#balancing
+    await Promise.allSettled(this.#taking.values())
     await leaveAll() // partitions that were being taken meanwhile
     this.#options.services.orphans.close()
   }

@@ -17,6 +17,7 @@ import { removeTree } from '../effects/remove-tree.js'
 import { decode } from '../journal/journal.js'
 import { continueFrom, wake } from '../journal/wake.js'
 import { headOf } from '../resident/head.js'
+import { tellAnswer } from '../resident/outbox.js'
 import { tellParked, tellParkedTree } from '../resident/parking.js'
 import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
@@ -130,14 +131,15 @@ export class HeldPartition {
       const known = retained.take(thread)
       const woken = (known && (await continueFrom(backend, known))) ?? (await wake(backend, thread))
       if (this.leaving) return
-      const lacks = this.#lacks(woken.state)
       await this.#mendHead(woken.state)
       if (woken.state.env.keys.length > 0) await services.envs.secrets.admit(woken.state.env.keys)
       // A thread that starts over on this host was not cut off by the death of one.
       const recovered = !this.#stuck.isRetrying(thread)
       if (!recovered) await this.#tellLast(woken.state)
+      await this.#answerAgain(thread)
       if (this.leaving) return
-      const resident = new Resident(woken, this.#residentOptions, lacks)
+      // As the definitions are now: they may have changed while it was read.
+      const resident = new Resident(woken, this.#residentOptions, this.#lacks(woken.state))
       this.residents.set(thread, resident)
       resident.begin(recovered)
     } catch (thrown) {
@@ -157,6 +159,36 @@ export class HeldPartition {
     const { rest } = headOf(state)
     const records = decode(id, entry)
     tellTree(backend, path[0] ?? id, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
+  }
+
+  /**
+   * The definitions have changed: a thread whose agent has come or gone starts over from its journal. Resolves when
+   * all are awake.
+   */
+  async redefined(): Promise<void> {
+    for (const resident of [...this.residents.values()]) {
+      const { state, parked } = resident
+      if ((this.#lacks(state) === undefined) === (parked === undefined)) resident.begin()
+      else this.#startOver(resident)
+    }
+    await Promise.all(this.#waking.values())
+  }
+
+  #startOver(resident: Resident): void {
+    this.#remove(resident)
+    resident.stop()
+    this.#stuck.startsOver(resident.id)
+    this.deliver(resident.id)
+  }
+
+  /** Mail that is not there any more was finished by the commit that failed; any other is read again and answered. */
+  async #answerAgain(thread: string): Promise<void> {
+    const { backend } = this.#options
+    const unanswered = this.#stuck.unanswered(thread)
+    if (unanswered.length === 0) return
+    const unread = new Set((await backend.mailbox.read(thread, 0)).map(({ number }) => number))
+    for (const reply of unanswered) if (!unread.has(reply.number)) tellAnswer(this.#options, thread, reply)
+    this.#stuck.noteAnswered(thread)
   }
 
   /** Why the thread cannot go on with the definitions that there are; one that has ended needs none. */
@@ -231,6 +263,7 @@ export class HeldPartition {
   /** A commit was refused or failed: the journal is read again. */
   #stopped(resident: Resident, why: Failure): void {
     this.#remove(resident)
+    this.#stuck.noteUnanswered(resident.id, resident.outbox.unanswered)
     if (this.#checkEmpty) return this.#checkEmpty()
     if (!this.#ended) this.#cannotGoOn(resident.id, why)
   }
@@ -270,24 +303,23 @@ export class HeldPartition {
   }
 
   /** The lease is still ours when it resolves, unless it was lost meanwhile. */
-  leave(): Promise<void> {
-    return (this.#leaving ??= this.#letAllGo())
+  leave(graceMs: number): Promise<void> {
+    return (this.#leaving ??= this.#letAllGo(graceMs))
   }
 
-  async #letAllGo(): Promise<void> {
+  async #letAllGo(graceMs: number): Promise<void> {
     if (this.#ended) return
     for (const cancel of this.#alarms.values()) cancel()
-    await this.#drained()
+    await this.#drained(graceMs)
     await Promise.all(this.#waking.values())
     this.drop()
   }
 
   /** Resolves when every resident has come to rest, or after the grace. */
-  #drained(): Promise<void> {
-    const { services, settings } = this.#options
-    const { clock } = services
+  #drained(graceMs: number): Promise<void> {
+    const { clock } = this.#options.services
     return new Promise((resolve) => {
-      const cancel = clock.wakeAt(clock.now() + settings.closeGraceMs, resolve)
+      const cancel = clock.wakeAt(clock.now() + graceMs, resolve)
       this.#checkEmpty = () => {
         if (this.residents.size > 0 && !this.#ended) return
         cancel()

@@ -7,9 +7,10 @@
  * - without its agent: that is not defined here. The thread is awake and inert, and can be ended (TH6: like any). The
  *   operator is warned once.
  * - retrying: the store has failed or refused a commit. The thread is woken again from its journal, after a pause that
- *   doubles each time, until it comes to rest.
+ *   doubles each time, until it comes to rest. Answers that may belong to commits that were applied wait for that.
  */
 import type { Failure, FailureCode } from '../../core/failure.js'
+import type { Reply } from '../resident/outbox.js'
 
 const beyondRetry: ReadonlySet<FailureCode> = new Set([
   'JOURNAL_CORRUPT',
@@ -26,6 +27,8 @@ interface Stuck {
   readonly path?: readonly string[]
   readonly lacksAgent?: true
   readonly retries?: number
+  /** Of commits of which nobody knows whether they were applied. */
+  readonly unanswered?: readonly Reply[]
 }
 
 export class StuckThreads {
@@ -63,6 +66,11 @@ export class StuckThreads {
     return this.#threads.get(thread)?.retries !== undefined
   }
 
+  /** The thread is woken again here, and was not cut off by the death of a host. */
+  startsOver(thread: string): void {
+    this.#note(thread, { retries: this.#threads.get(thread)?.retries ?? 0 })
+  }
+
   /** How long to wait before the next try. */
   nextRetryMs(thread: string): number {
     const before = this.#threads.get(thread)?.retries ?? 0
@@ -70,11 +78,23 @@ export class StuckThreads {
     return Math.min(firstRetryMs * 2 ** before, longestRetryMs)
   }
 
+  unanswered(thread: string): readonly Reply[] {
+    return this.#threads.get(thread)?.unanswered ?? []
+  }
+
+  noteUnanswered(thread: string, replies: readonly Reply[]): void {
+    if (replies.length > 0) this.#note(thread, { unanswered: [...this.unanswered(thread), ...replies] })
+  }
+
+  noteAnswered(thread: string): void {
+    this.#note(thread, { unanswered: [] })
+  }
+
   /** The thread came to rest: its retries are over. */
   rested(thread: string): void {
     const stuck = this.#threads.get(thread)
     if (stuck?.retries === undefined) return
-    const { retries: _, ...rest } = stuck
+    const { retries: _, unanswered: __, ...rest } = stuck
     if (Object.keys(rest).length > 0) this.#threads.set(thread, rest)
     else this.#threads.delete(thread)
   }

@@ -5,8 +5,7 @@
  * - A host may be told to resume some trees only. It leaves the others as they are and tells how many threads that is;
  *   as soon as a thread of such a tree gets mail, the whole tree is resumed, because someone wants it.
  */
-import type { Backend, StoredHead } from '../../backend/port.js'
-import { defined } from '../../core/defined.js'
+import type { Backend } from '../../backend/port.js'
 import { readMail } from '../journal/mail.js'
 
 /** Which unfinished trees a host resumes when it opens a store: all, or those with these roots. */
@@ -30,11 +29,13 @@ export async function findUnfinished(backend: Backend, partition: number, resumi
   const leftAlone = new Map<string, string | undefined>()
   const alarms: { thread: string; at: number }[] = []
   const damaged: { thread: string; why: string }[] = []
-  for (const { thread, root, rest, wakeAt, damaged: damage } of await heads.restless(partition)) {
+  for (const { thread, root, rest, wakeAt, status, damaged: damage } of await heads.restless(partition)) {
+    // The definitions and options of this host may have the variables that it awaits.
+    const isDue = !rest || status === 'awaiting_variables'
     if (damage !== undefined) damaged.push({ thread, why: damage })
-    else if (!isResumed(root)) leftAlone.set(thread, root)
-    else if (!rest) due.add(thread)
-    else if (wakeAt !== undefined) alarms.push({ thread, at: wakeAt })
+    else if (isResumed(root) && isDue) due.add(thread)
+    else if (isResumed(root) && wakeAt !== undefined) alarms.push({ thread, at: wakeAt })
+    else if (!rest || wakeAt !== undefined) leftAlone.set(thread, root)
   }
   for (const thread of await mailbox.waiting(partition)) {
     if (due.has(thread) || leftAlone.has(thread)) continue
@@ -42,8 +43,6 @@ export async function findUnfinished(backend: Backend, partition: number, resumi
     if (isResumed(root)) due.add(thread)
     else leftAlone.set(thread, root)
   }
-  // The definitions and options of this host may have the values that they wait for.
-  for await (const { thread, root } of awaitingVariables(backend, partition)) if (isResumed(root)) due.add(thread)
   return { due: [...due], alarms, damaged, leftAlone: [...leftAlone].map(([thread, root]) => ({ thread, root })) }
 }
 
@@ -56,13 +55,4 @@ export async function rootOf({ heads, mailbox }: Backend, thread: string): Promi
     if (command?.kind === 'create') return command.path[0]
   }
   return undefined
-}
-
-async function* awaitingVariables({ heads }: Backend, partition: number): AsyncGenerator<StoredHead> {
-  for (let cursor: string | undefined, more = true; more;) {
-    const page = await heads.list({ status: 'awaiting_variables', ...defined({ cursor }) }, partition)
-    yield* page.heads
-    cursor = page.next
-    more = cursor !== undefined
-  }
 }

@@ -5,6 +5,8 @@
  * - One commit at a time; what is decided meanwhile goes into the next one.
  * - A batch is committed whole: records, the mail that goes with them, the mail that they finish. Watchers, senders and
  *   the host are told of it afterwards, never before (TH1: nothing is shown before it is durable).
+ * - Of a commit that failed nobody knows whether it was applied. Its answers are kept for the next residence: mail that
+ *   is gone then was finished by it.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, Commit, CommitResult, Send, StoredMail } from '../../backend/port.js'
@@ -40,8 +42,10 @@ export interface CommitOwner {
   failed(thrown: unknown): void
 }
 
-interface Reply {
+/** An answer, and the mail that it answers. */
+export interface Reply {
   readonly command: string
+  readonly number: number
   readonly answer: Answer
 }
 
@@ -63,6 +67,7 @@ export class Outbox {
   #sends: Send[] = []
   #done: number[] = []
   #replies: Reply[] = []
+  #unanswered: readonly Reply[] = []
   /** The hash of the journal's last entry. */
   #chain: string
   #durable: number
@@ -93,6 +98,11 @@ export class Outbox {
     return this.#committing || this.#full
   }
 
+  /** The answers of a commit that failed. */
+  get unanswered(): readonly Reply[] {
+    return this.#unanswered
+  }
+
   get #full(): boolean {
     return this.#records.length > 0 || this.#done.length > 0
   }
@@ -114,7 +124,7 @@ export class Outbox {
   answer({ id, number }: StoredMail, answer: Answer, sends?: readonly Send[]): void {
     if (sends) for (const send of sends) this.#sends.push(send)
     this.#done.push(number)
-    this.#replies.push({ command: id, answer })
+    this.#replies.push({ command: id, number, answer })
     this.#options.flushSoon(this)
   }
 
@@ -143,6 +153,7 @@ export class Outbox {
         )
     } catch (thrown) {
       this.#committing = false
+      this.#unanswered = batch.replies
       this.#owner.failed(thrown)
     }
   }
@@ -190,7 +201,7 @@ export class Outbox {
     // Watchers that wait until the tree rests may have seen this mail before the store removed it: they look again. If
     // that fails, this host has lost the store, and the next one tells.
     finished?.then(() => this.#tell(() => ({ kind: 'finished' }))).catch(() => undefined)
-    for (const reply of batch.replies) this.#tellAnswer(reply)
+    for (const reply of batch.replies) tellAnswer(this.#options, this.#state.id, reply)
     for (const record of batch.records) if (record.type === 'turn.ended') this.#options.turnEnded(this.#state, record)
     if (this.#pace.due) this.#snapshot()
     if (this.#full) this.#options.flushSoon(this)
@@ -199,16 +210,6 @@ export class Outbox {
 
   #tell(make: () => TreeSignal | MailFinishedSignal): void {
     tellTree(this.#options.backend, this.#state.path[0] ?? this.#state.id, make)
-  }
-
-  /** A refusal that no sender waits for (its mail was stored while there was no host) becomes a warning. */
-  #tellAnswer({ command, answer }: Reply): void {
-    const { backend, settings } = this.#options
-    const unheard = answer.ok
-      ? undefined
-      : (): void =>
-          settings.warn(`thread ${this.#state.id} refused a command that was kept for it`, fromFailure(answer.failure))
-    backend.signals.publish(answerTopic(this.#state.id, command), asSignal(answer), unheard)
   }
 
   /** A cache (J6): that it could not be written is no failure of the thread. */
@@ -220,4 +221,16 @@ export class Outbox {
     this.#pace.took(snapshot)
     backend.snapshots.put(id, snapshot).catch((thrown: unknown) => settings.warn(`no snapshot of thread ${id}`, thrown))
   }
+}
+
+/** A refusal that no sender waits for (its mail was stored while there was no host) becomes a warning. */
+export function tellAnswer(
+  { backend, settings }: Pick<OutboxOptions, 'backend' | 'settings'>,
+  thread: string,
+  { command, answer }: Reply,
+): void {
+  const unheard = answer.ok
+    ? undefined
+    : (): void => settings.warn(`thread ${thread} refused a command that was kept for it`, fromFailure(answer.failure))
+  backend.signals.publish(answerTopic(thread, command), asSignal(answer), unheard)
 }

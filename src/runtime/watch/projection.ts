@@ -9,7 +9,7 @@
  */
 import { statusReported } from '../../../actors/thread/children/reports.js'
 import { fold } from '../../../actors/thread/fold.js'
-import { awaitsVerdict } from '../../../actors/thread/calls/slots.js'
+import { isSettled } from '../../../actors/thread/calls/slots.js'
 import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import type { Status, ThreadState, Turn } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
@@ -23,10 +23,12 @@ import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../c
 import { addUsage, noUsage, sumUsage } from '../../core/usage.js'
 import type { Usage } from '../../core/usage.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
+import type { ProviderParts } from '../../core/records/provider-parts.js'
+import { providerCallsOf } from '../../core/records/provider-parts.js'
 import { ChildViews } from './child-views.js'
 import type { ChildView } from './child-views.js'
 
-export interface RunResult {
+export interface RunResult<Output = Json> {
   /** What the agent said last. */
   readonly text: string
   readonly stopReason: StopReason
@@ -39,7 +41,7 @@ export interface RunResult {
   readonly subtreeUsage: Usage
   readonly steps: number
   /** In the form of the prompt's `outputSchema`, when it has one. */
-  readonly output?: Json
+  readonly output?: Output
   /** Why it stopped, where there is more to say. */
   readonly detail?: string
   readonly failure?: Failure
@@ -63,6 +65,8 @@ export interface RunCall {
   readonly waitsFor?: HoldReason
   /** Where it waits for variables: those that have no value. */
   readonly missing?: readonly string[]
+  /** The model's provider made and ran it. */
+  readonly byProvider?: true
 }
 
 export interface ContextUpdate {
@@ -168,7 +172,8 @@ export class Projector {
     const result = this.#fold(record)
     const messages = this.#keepMessages ? since(state.transcript.items, known) : letGo(state)
     const ended = turn !== undefined && state.turn !== turn
-    const calls = this.#changedCalls(state.slots, { slots, drained, touched, ended })
+    const changed = this.#changedCalls(state.slots, { slots, drained, touched, ended })
+    const calls = record.type === 'model.replied' && record.kept ? [...this.#ranBy(record.kept), ...changed] : changed
     const children = this.#children.after(record, childrenBefore)
     return result ? { messages, calls, children, contexts, result } : { messages, calls, children, contexts }
   }
@@ -194,6 +199,13 @@ export class Projector {
     if (!turnBefore || state.turn === turnBefore) return undefined
     this.#result = this.#resultOf(turnBefore)
     return this.#result
+  }
+
+  /** Calls that the provider ran, as part of its reply. */
+  #ranBy(kept: ProviderParts): readonly RunCall[] {
+    const ran = providerCallsOf(kept).map((call): RunCall => ({ ...call, byProvider: true }))
+    for (const call of ran) this.#calls.set(call.id, call)
+    return ran
   }
 
   /** A turn begins. */
@@ -276,7 +288,7 @@ export class Projector {
 export function messagesOf(state: ThreadState): readonly Message[] {
   const edits = editsOf(state.edits)
   const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)]
-  return all.flatMap((message) => withEdits(edits, message) ?? []).map(shown)
+  return all.flatMap((message) => withEdits(edits, message, 'person') ?? []).map(shown)
 }
 
 function since(items: readonly Message[], known: number): readonly Message[] {
@@ -304,7 +316,7 @@ function callOf(slot: Slot, id: string, taken: boolean): RunCall {
   const { tool, args } = call
   const child = call.child && childOf(call.child)
   // Files of a child get their names when the call is taken: its answer is what the model reads then.
-  const counts = outcome !== undefined && !awaitsVerdict(slot) && (taken || !given?.attachments)
+  const counts = outcome !== undefined && isSettled(slot) && (taken || !given?.attachments)
   if (counts) return { id, tool, args, outcome, ...defined({ child, fromCache: verdict === 'cached' || undefined }) }
   const returned = outcome !== undefined || join !== undefined || undefined
   return { id, tool, args, ...defined({ child, waitsFor: hold?.why, missing: hold?.missing, returned }) }

@@ -4,6 +4,7 @@
  * - A view holds what the turn needs and not its history: messages and calls that were told are let go.
  * - What a turn came to does not depend on what was before it, so the result needs no state to begin with.
  */
+import { isAttempt } from '../../../actors/thread/children/supervision.js'
 import { positionAt } from '../../../actors/thread/position.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -59,7 +60,10 @@ function emptyBefore({ seq }: ThreadRecord): ThreadState {
 function fillIn(state: ThreadState, record: ThreadRecord): void {
   if ((record.type === 'model.replied' || record.type === 'calls.made') && state.step === 0)
     state.step = record.step - 1
-  if (record.type !== 'child.reported' || state.children.has(record.reference)) return
+  if (record.type !== 'child.reported') return
+  const known = state.children.get(record.reference)
+  // Of a child that was called before the turn it is not known that it is tried again, under another id.
+  if (known && isAttempt(known, record.child)) return
   state.children.set(record.reference, { id: record.child, agent: '', lasting: true, busy: 0 })
-  state.living++
+  if (!known) state.living++
 }

@@ -122,7 +122,7 @@ describe('a NATS server', () => {
         `accounts { ${[account('free', 'enabled'), account('few', '{ max_file: 10MB, max_streams: 3 }'), account('full', '{ max_file: 64KB, max_streams: 9 }')].join(', ')} }`,
       ],
     })
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const nc of opened) await nc.close()
     await server.remove()

@@ -110,4 +110,4 @@ it('a store that lost its log and its shared memory is the one that was closed l
     signal,
     existsSync(join(home, 'scratch-without', 'skein.lost')),
   ]).toEqual([[], undefined, true])
-}, 120_000)
+})

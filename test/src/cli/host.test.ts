@@ -19,43 +19,39 @@ it('C1: host serves a folder until it is stopped, and says so', async () => {
   ])
 })
 
-it(
-  'C1, N1: host joins a namespace on NATS; run and hosts are its clients, and without it run is a host itself',
-  { timeout: 60_000 },
-  async () => {
-    const server = await startNats({ sync: 'always' })
-    const { skein, startHere } = place()
-    const env = { SKEIN_NATS: server.url, SKEIN_NAMESPACE: 'cli', SKEIN_NATS_MONITOR: server.monitor }
-    // Nobody has used the namespace yet.
-    expect(await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'alone'], { env })).toMatchObject({
-      code: 0,
-      stdout: 'you said: alone\n',
-      stderr: expect.not.stringContaining('serves'),
-    })
-    const host = startHere(['host', app, '--app-version', '7.0.0'], { env })
-    await host.says(`serving skein 7.0.0 from namespace cli on ${server.url} as `)
-    await host.says('64 of 64 partitions')
-    expect(await skein(['run', app, '--thread', 't1', 'two'], { env })).toMatchObject({
-      code: 0,
-      stdout: 'you said: two\n',
-      stderr: expect.stringContaining(`another host serves namespace cli on ${server.url}; the turn runs there`),
-    })
-    await host.says('✓ t1 (echo) completed')
-    expect(objects((await skein(['hosts', '--json'], { env })).stdout)).toEqual([
-      {
-        partitions: 64,
-        hosts: [expect.objectContaining({ app: 'skein', appVersion: '7.0.0', awake: expect.any(Number) })],
-      },
-    ])
-    await server.kill()
-    await host.says('the server is lost')
-    await server.start()
-    await host.says('the server is back')
-    host.signal('SIGTERM')
-    expect(await host.ended).toMatchObject({ code: 143, stdout: expect.stringMatching(/stopped\n$/), stderr: '' })
-    await server.remove()
-  },
-)
+it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and without it run is a host itself', async () => {
+  const server = await startNats({ sync: 'always' })
+  const { skein, startHere } = place()
+  const env = { SKEIN_NATS: server.url, SKEIN_NAMESPACE: 'cli', SKEIN_NATS_MONITOR: server.monitor }
+  // Nobody has used the namespace yet.
+  expect(await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'alone'], { env })).toMatchObject({
+    code: 0,
+    stdout: 'you said: alone\n',
+    stderr: expect.not.stringContaining('serves'),
+  })
+  const host = startHere(['host', app, '--app-version', '7.0.0'], { env })
+  await host.says(`serving skein 7.0.0 from namespace cli on ${server.url} as `)
+  await host.says('64 of 64 partitions')
+  expect(await skein(['run', app, '--thread', 't1', 'two'], { env })).toMatchObject({
+    code: 0,
+    stdout: 'you said: two\n',
+    stderr: expect.stringContaining(`another host serves namespace cli on ${server.url}; the turn runs there`),
+  })
+  await host.says('✓ t1 (echo) completed')
+  expect(objects((await skein(['hosts', '--json'], { env })).stdout)).toEqual([
+    {
+      partitions: 64,
+      hosts: [expect.objectContaining({ app: 'skein', appVersion: '7.0.0', awake: expect.any(Number) })],
+    },
+  ])
+  await server.kill()
+  await host.says('the server is lost')
+  await server.start()
+  await host.says('the server is back')
+  host.signal('SIGTERM')
+  expect(await host.ended).toMatchObject({ code: 143, stdout: expect.stringMatching(/stopped\n$/), stderr: '' })
+  await server.remove()
+})
 
 it('C1: with SKEIN_DEBUG=1 host prints where a tool threw', async () => {
   const throwing = fileURLToPath(new URL('../runtime/fixtures/throwing-app.ts', import.meta.url))

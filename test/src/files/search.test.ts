@@ -23,7 +23,6 @@ const lines = (found: Awaited<ReturnType<Files['grep']>>): string[] =>
 describe('a pattern given as text', () => {
   it.each(['(a+)+$', '^(a|a)*$', '(.*)*x', '(a?){40}a{40}b', '^(\\w+\\s?)*$', '(.*a){25}b'])(
     '%s does not hang',
-    { timeout: 5_000 },
     async (pattern) => {
       expect(await on({ '/a': `${'a'.repeat(40)}!\n${'a '.repeat(200)}!` }, (files) => files.grep(pattern))).toEqual([])
     },
@@ -99,7 +98,7 @@ describe('a long line', () => {
     expect(found?.text.length).toBeLessThanOrEqual(65_536)
   })
 
-  it('its length costs no more than its parts', { timeout: 20_000 }, async () => {
+  it('its length costs no more than its parts', async () => {
     const text = `${'lorem ipsum '.repeat(2 ** 20)}needle`
     expect(lines(await on({ '/a': text }, (files) => files.grep('needle$', { maxChars: 10 })))).toEqual([
       '/a:1:…sum needle',
@@ -136,7 +135,7 @@ describe('a glob', () => {
     '*a*a*a*a*a*a*a*a*a*a*a*b',
     '**/*a*/**/*a*/**/*a*/**/*a*/**/*b',
     '{a,aa,aaa}{a,aa,aaa}{a,aa,aaa}{a,aa,aaa}{a,aa,aaa}{a,aa,aaa}{a,aa,aaa}{a,aa,aaa}b',
-  ])('%s does not hang', { timeout: 5_000 }, async (glob) => {
+  ])('%s does not hang', async (glob) => {
     const name = 'a'.repeat(200)
     expect(await on({ [`/${name}`]: '', [`${'/aaa'.repeat(50)}`]: '' }, (files) => files.find(glob))).toEqual([])
   })

@@ -119,24 +119,20 @@ describe('finding', () => {
     await expect(call('grep', { pattern: 'x', path: 'gone' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
   })
 
-  it(
-    'T11: no pattern of a model makes grep or glob hang, and what the engine does not know is said',
-    { timeout: 5_000 },
-    async () => {
-      await thread.call((files) => files.writeFile(`/${'a'.repeat(200)}`, `${'a'.repeat(40)}!`))
-      expect(await call('grep', { pattern: '(a+)+$', path: 'a'.repeat(200) })).toBe('')
-      expect(await call('glob', { pattern: '*a*a*a*a*a*a*a*a*a*a*a*b' })).toBe('')
-      await expect(call('grep', { pattern: '(a)\\1' })).rejects.toMatchObject(
-        coded(
-          'TOOL_GREP_FAILED',
-          /"\(a\)\\\\1" is not a regular expression that grep takes: .* backreferences and lookaround are not supported/,
-        ),
-      )
-      await expect(call('grep', { pattern: 'a(?=b)' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /lookaround/))
-      await expect(call('grep', { pattern: '(x?){600}' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /too large/))
-      await expect(call('glob', { pattern: '[z-a]' })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /\[z-a\]/))
-    },
-  )
+  it('T11: no pattern of a model makes grep or glob hang, and what the engine does not know is said', async () => {
+    await thread.call((files) => files.writeFile(`/${'a'.repeat(200)}`, `${'a'.repeat(40)}!`))
+    expect(await call('grep', { pattern: '(a+)+$', path: 'a'.repeat(200) })).toBe('')
+    expect(await call('glob', { pattern: '*a*a*a*a*a*a*a*a*a*a*a*b' })).toBe('')
+    await expect(call('grep', { pattern: '(a)\\1' })).rejects.toMatchObject(
+      coded(
+        'TOOL_GREP_FAILED',
+        /"\(a\)\\\\1" is not a regular expression that grep takes: .* backreferences and lookaround are not supported/,
+      ),
+    )
+    await expect(call('grep', { pattern: 'a(?=b)' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /lookaround/))
+    await expect(call('grep', { pattern: '(x?){600}' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /too large/))
+    await expect(call('glob', { pattern: '[z-a]' })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /\[z-a\]/))
+  })
 
   it('T11: grep shows 2,000 characters of a line, those around the match', async () => {
     await thread.call((files) => files.writeFile('/wide', `${'x'.repeat(300_000)}needle${'y'.repeat(300_000)}\nneedle`))

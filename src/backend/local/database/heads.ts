@@ -47,7 +47,8 @@ const headColumns = jsonRow({
 export function createLocalHeads(database: Database, assertOpen: () => void): Heads {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${notRemoved}`)
   const restless = database.query(
-    `SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${notRemoved} ORDER BY tid`,
+    `SELECT ${headColumns} FROM threads 
+     WHERE (rest = 0 OR wake IS NOT NULL OR status = 'awaiting_variables') AND ${notRemoved} ORDER BY tid`,
   )
   const rootOf = database.query(`SELECT ${bytesColumn('root')} FROM threads WHERE id = ?`)
   /** One statement per combination of filters, 64 at most. */

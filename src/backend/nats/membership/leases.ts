@@ -97,10 +97,10 @@ export class NatsLeases implements Leases {
     const peers = newestOf(alive)
     const { presence } = this.#options
     const rank = presence ? peers.indexOf(presence.id) : -1
-    if (!presence || rank < 0) return { share: 0, free: [], barred: 0 }
-    const share = Math.floor(this.partitions / peers.length) + (rank < this.partitions % peers.length ? 1 : 0)
-    if (presence.held.size >= share) return { share, free: [], barred: 0 }
-    return { share, ...(await this.#findFree(alive)) }
+    const share = rank < 0 ? 0 : shareOf(this.partitions, { hosts: peers.length, rank })
+    if ((presence?.held.size ?? 0) === share) return { share, free: [], barred: 0 }
+    const { free, barred } = await this.#findFree(alive)
+    return { share, free, barred: rank < 0 ? 0 : barred }
   }
 
   readonly watch = (changed: (survey: Survey) => void): (() => void) => {
@@ -119,6 +119,7 @@ export class NatsLeases implements Leases {
     }
     const stopLooking = every(this.leaseMs / 12, () => void look())
     const subscription = connection.subscribe(subjects.moved, () => void look())
+    this.#tellMove() // a host has come
     return () => {
       stopped = true
       stopLooking()
@@ -148,16 +149,22 @@ export class NatsLeases implements Leases {
       throw thrown
     }
     if (lost.aborted) return undefined
+    this.#tellMove()
     return { partition, epoch, lost, release: () => this.#release(partition, epoch) }
   }
 
   async #release(partition: number, epoch: number): Promise<void> {
-    const { connection, subjects } = this.#context
     const { presence, handover } = this.#options
     if (!presence?.held.holds(partition, epoch)) return
     await handover.settle()
     if (!presence.held.lose(partition, epoch)) return
     await this.#write(partition, '', epoch)
+    this.#tellMove()
+  }
+
+  /** All hosts look at once: who has too few partitions takes what is free, who has too many gives some back. */
+  #tellMove(): void {
+    const { connection, subjects } = this.#context
     connection.nc.publish(subjects.moved)
   }
 
@@ -202,6 +209,11 @@ export class NatsLeases implements Leases {
   #wantsChange({ share, free, barred }: Survey): boolean {
     return share < (this.#options.presence?.held.size ?? 0) || free.length > 0 || barred > 0
   }
+}
+
+/** The shares of all differ by one at most. */
+function shareOf(partitions: number, { hosts, rank }: { readonly hosts: number; readonly rank: number }): number {
+  return Math.floor(partitions / hosts) + (rank < partitions % hosts ? 1 : 0)
 }
 
 /** The hosts that share the partitions: no other is newer than they are. */

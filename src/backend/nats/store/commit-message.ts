@@ -153,6 +153,15 @@ function unreadableHead({ subject }: StreamMessage, thrown: unknown): StoredHead
   })
 }
 
+/** A head; or, where it is too long for a header, the note that leads to it. */
+export interface HeadRow {
+  readonly note?: CommitNote
+  readonly head?: StoredHead
+  /** Subject and sequence of its message. */
+  readonly subject: string
+  readonly seq: number
+}
+
 /** The note and head in a header. Without a head it is in the payload; J11: one that cannot be read is damaged. */
 export function readHeader(message: StreamMessage): { readonly note?: CommitNote; readonly head?: StoredHead } {
   try {

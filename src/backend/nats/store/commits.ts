@@ -11,19 +11,20 @@
  *     so, so that a new owner sends again only what may not have been sent.
  */
 import type { Commit, CommitResult, Head, Removal, RemovalResult } from '../../port.js'
-import { checkCommit } from '../../checks.js'
+import { checkCommit, isRestless } from '../../checks.js'
 import { raiseBarrier } from './barrier.js'
 import { eraseTree } from './erase-tree.js'
 import type { Presence } from '../membership/presence.js'
 import { after, sleep } from '../connection/timers.js'
 import { SerialQueues } from '../../../core/async/serial.js'
+import { defined } from '../../../core/defined.js'
 import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
 import { partitionOf, rootIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { StreamMessage } from '../connection/read.js'
-import { noteHeader, noteOfCommit, packCommit, serializeMail, tailOfCommit } from './commit-message.js'
-import type { SerializedMail } from './commit-message.js'
+import { noteHeader, noteOfCommit, packCommit, readHeader, serializeMail, tailOfCommit } from './commit-message.js'
+import type { HeadRow, SerializedMail } from './commit-message.js'
 
 interface KnownThread {
   /** Sequence in the stream of the thread's last message. */
@@ -60,6 +61,8 @@ export class Commits {
   readonly #known = new Map<string, KnownThread>()
   readonly #queues = new SerialQueues()
   readonly #unmarked = new Map<string, Unmarked>()
+  /** By partition: what its take-over found unfinished, until someone asks for it or something is written. */
+  readonly #takenOver = new Map<number, readonly HeadRow[]>()
   #cancelMarking: (() => void) | undefined
   /** The last one that was written here, for commits that write none. */
   #position = 0
@@ -107,6 +110,7 @@ export class Commits {
     const putsUnderWay = blobs.settled()
     if (putsUnderWay) await putsUnderWay // whoever sees the commit sees the blobs that were put before it
     const root = known.root || head.root
+    this.#takenOver.delete(this.#partition(thread))
     this.#known.delete(thread) // until the outcome is known
     this.#unmarked.delete(thread)
     const spilled = await spill(payload, header.length * 2)
@@ -268,12 +272,16 @@ export class Commits {
     return note.head ?? tailOfCommit(note, await this.#context.payloadOf(message)).head
   }
 
-  /** For a new owner: forgets what was known of the partition, and sends again mail that may not be out. */
-  async takeOver(partition: number, epoch: number): Promise<void> {
+  /**
+   * For a new owner: forgets what was known of the partition, and sends again mail that may not be out. What it finds
+   * unfinished is kept for whoever asks next (`takenOver`).
+   */
+  async takeOver(partition: number, { epoch, lost }: { epoch: number; lost: AbortSignal }): Promise<void> {
     const { reader, subjects } = this.#context
     for (const thread of this.#known.keys()) if (this.#partition(thread) === partition) this.#known.delete(thread)
     const unsent: number[] = []
     const removedRoots: string[] = []
+    const unfinished = new Map<string, HeadRow>()
     const barrier = await raiseBarrier(this.#context, partition)
     await reader.scan(
       {
@@ -284,13 +292,25 @@ export class Commits {
         ...barrier,
       },
       (message) => {
-        const { thread, sends, removed } = noteOfCommit(message)
-        if (sends > 0) unsent.push(message.seq)
-        if (removed) removedRoots.push(thread)
+        const { subject, seq } = message
+        const { note, head } = readHeader(message)
+        if (note && note.sends > 0) unsent.push(seq)
+        if (note?.removed) removedRoots.push(note.thread)
+        else if (!head || isRestless(head)) unfinished.set(subject, { subject, seq, ...defined({ note, head }) })
       },
     )
     for (const root of removedRoots) await this.#finishRemoval(root)
     await Promise.all(unsent.map((seq) => this.#resend(seq, epoch)))
+    const rows = [...unfinished.values()].filter(({ subject }) => !removedRoots.includes(rootIn(subject)))
+    this.#takenOver.set(partition, rows)
+    lost.addEventListener('abort', () => this.#takenOver.delete(partition), { once: true })
+  }
+
+  /** What the take-over found unfinished, once: nobody has written to the partition since. */
+  takenOver(partition: number): readonly HeadRow[] | undefined {
+    const rows = this.#takenOver.get(partition)
+    this.#takenOver.delete(partition)
+    return rows
   }
 
   async #resend(seq: number, epoch: number): Promise<void> {

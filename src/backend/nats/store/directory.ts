@@ -12,18 +12,8 @@ import type { NatsContext } from '../context.js'
 import { rootIn } from '../subjects.js'
 import type { StreamMessage } from '../connection/read.js'
 import { StreamTail } from '../connection/tail.js'
-import type { StoredHead } from '../../port.js'
 import { noteHeader, readHeader } from './commit-message.js'
-import type { CommitNote } from './commit-message.js'
-
-/** A head; or, where it is too long for a header, the note that leads to it. */
-export interface DirectoryRow {
-  readonly note?: CommitNote
-  readonly head?: StoredHead
-  /** Subject and sequence of its message. */
-  readonly subject: string
-  readonly seq: number
-}
+import type { HeadRow } from './commit-message.js'
 
 const keepMs = 30_000
 const pollMs = 20
@@ -33,7 +23,7 @@ const mostTries = 3
 interface Copy {
   readonly tail: Promise<StreamTail>
   /** By subject. */
-  readonly rows: Map<string, DirectoryRow>
+  readonly rows: Map<string, HeadRow>
   /** Subjects without a head: barriers, and messages that Skein did not write. */
   readonly others: Set<string>
   /** Roots of trees that are being removed. */
@@ -50,7 +40,7 @@ export class Directory {
   }
 
   /** Undefined: no copy could be completed, the stream must be scanned. */
-  async rows(): Promise<Iterable<DirectoryRow> | undefined> {
+  async rows(): Promise<Iterable<HeadRow> | undefined> {
     for (let tries = 0; tries < mostTries; tries++) {
       const copy = (this.#copy ??= this.#follow())
       this.#cancelDrop?.()
@@ -83,7 +73,7 @@ export class Directory {
 
   #follow(): Copy {
     const { connection, subjects } = this.#context
-    const rows = new Map<string, DirectoryRow>()
+    const rows = new Map<string, HeadRow>()
     const others = new Set<string>()
     const dying = new Set<string>()
     const each = (message: StreamMessage): void => {

@@ -3,14 +3,15 @@
  *
  * - Threads are listed in order of their first message.
  */
-import { cursorNumber, listedAtOnce, matches } from '../../checks.js'
+import { cursorNumber, isRestless, listedAtOnce, matches } from '../../checks.js'
 import type { Head, HeadFilter, Heads, StoredHead } from '../../port.js'
 import type { Scan, StreamMessage } from '../connection/read.js'
 import type { NatsContext } from '../context.js'
 import { idIn, partitionOf } from '../subjects.js'
 import { lastBarrier } from './barrier.js'
 import { headOfNote, readHeader, tailOfCommit } from './commit-message.js'
-import type { CommitNote } from './commit-message.js'
+import type { CommitNote, HeadRow } from './commit-message.js'
+import type { Commits } from './commits.js'
 import type { Directory } from './directory.js'
 
 /** A head and the sequence of its thread's first message, by which heads are listed. */
@@ -56,12 +57,28 @@ function createHeadReader({ reader, subjects, payloadOf }: NatsContext) {
     return inOrder([...found.values()])
   }
 
-  return { stored, scan }
+  async function foundIn(rows: Iterable<HeadRow>, wanted: Wanted): Promise<FoundHead[]> {
+    const found: FoundHead[] = []
+    for (const row of rows) {
+      const { note, seq } = row
+      const head = row.head ?? (note && (await stored(note, row)))
+      if (head && wanted(head)) found.push({ born: note?.born || seq, head })
+    }
+    return inOrder(found)
+  }
+
+  return { stored, scan, foundIn }
 }
 
-export function createNatsHeads(context: NatsContext, directory: Directory): Heads {
+/** Where heads can be read without asking the server. */
+interface HeadSources {
+  readonly directory: Directory
+  readonly commits: Pick<Commits, 'takenOver'>
+}
+
+export function createNatsHeads(context: NatsContext, { directory, commits }: HeadSources): Heads {
   const { reader, subjects, partitions, assertOpen } = context
-  const { stored, scan } = createHeadReader(context)
+  const { stored, scan, foundIn } = createHeadReader(context)
 
   async function get(thread: string): Promise<StoredHead | undefined> {
     const message = await reader.last(subjects.streams.log, subjects.logOf(partitionOf(thread, partitions), thread))
@@ -73,14 +90,14 @@ export function createNatsHeads(context: NatsContext, directory: Directory): Hea
   async function listAll(wanted: Wanted): Promise<FoundHead[]> {
     // With replicas the one that is followed may be behind without knowing it.
     const rows = reader.replicated ? undefined : await directory.rows()
-    if (!rows) return scan(subjects.logs, wanted)
-    const found: FoundHead[] = []
-    for (const row of rows) {
-      const { note, seq } = row
-      const head = row.head ?? (note && (await stored(note, row)))
-      if (head && wanted(head)) found.push({ born: note?.born || seq, head })
-    }
-    return inOrder(found)
+    return rows ? foundIn(rows, wanted) : scan(subjects.logs, wanted)
+  }
+
+  /** Whoever has just taken the partition has read it: nobody else has written to it since. */
+  async function restlessIn(partition: number): Promise<FoundHead[]> {
+    const rows = commits.takenOver(partition)
+    if (rows) return foundIn(rows, isRestless)
+    return scan(subjects.logOfPartition(partition), isRestless, await lastBarrier(context, partition))
   }
 
   /** The subjects that can hold what a filter finds; undefined: all. */
@@ -111,11 +128,7 @@ export function createNatsHeads(context: NatsContext, directory: Directory): Hea
     },
     async restless(partition) {
       assertOpen()
-      const wanted: Wanted = (head) => !head.rest || head.wakeAt !== undefined
-      const all =
-        partition === undefined
-          ? await scan(subjects.logs, wanted)
-          : await scan(subjects.logOfPartition(partition), wanted, await lastBarrier(context, partition))
+      const all = await (partition === undefined ? scan(subjects.logs, isRestless) : restlessIn(partition))
       return all.map(({ head }) => head)
     },
   }

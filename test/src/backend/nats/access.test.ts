@@ -10,6 +10,7 @@ import type { Backend } from '../../../../src/backend/port.js'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
 import { bytesOf, commit } from '../../../contract/entries.js'
+import { limitOf } from '../../../helpers/contention.js'
 import { certify, documentedPermissions, operate, seedOf } from '../../../helpers/nats-access.js'
 import { natsVersions } from '../../../helpers/nats-binary.js'
 import { startNats } from '../../../helpers/nats-server.js'
@@ -43,9 +44,11 @@ async function works(options: NatsOptions): Promise<boolean> {
 
 /** At once: no patience is spent on what will not pass. */
 async function refused(options: NatsOptions, wanted: object): Promise<void> {
+  const limit = limitOf(5_000)
   const start = performance.now()
   await expect(open(options)).rejects.toMatchObject(wanted)
-  expect(performance.now() - start).toBeLessThan(5_000)
+  const tookMs = performance.now() - start
+  expect(tookMs).toBeLessThan(limit())
 }
 
 const badCredentials = {
@@ -132,7 +135,7 @@ describe('credentials', () => {
             () => true,
             () => false,
           ),
-        { timeout: 10_000 },
+        { timeout: 300_000 },
       )
       .toBe(true)
   })
@@ -204,70 +207,60 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
     expect(await violations()).toEqual([])
   })
 
-  it(
-    'a hostile user of the same account hears, reads and copies nothing of another namespace',
-    { timeout: 60_000 },
-    async () => {
-      const { server, as } = await shared()
-      const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw', inboxPrefix: 'orders.inbox' })
-      closing.push(() => nc.close())
-      const heard: string[] = []
-      const refusals: string[] = []
-      const listened = [
-        '>',
-        '_INBOX.>',
-        'other.>',
-        'other.inbox.>',
-        'other.log.>',
-        '*.inbox.>',
-        '*.signal.>',
-        '$JS.EVENT.>',
-        '$JS.ACK.>',
-      ]
-      for (const subject of listened)
-        nc.subscribe(subject, {
-          callback: (failed, message) => void (failed ? refusals.push(subject) : heard.push(message.subject)),
-        })
-      await everything(await open(as('other')), await open(as('other'), 'client'))
-      await nc.flush()
-      expect(heard).toEqual([])
-      expect(refusals.sort()).toEqual([...listened].sort())
-      for (const [subject, body] of attempts) {
-        await expect(nc.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject).rejects.toThrow(
-          /Permissions Violation/i,
-        )
-      }
-    },
-  )
-
-  it(
-    'with an account of its own a hostile user who may do anything there has nothing of another',
-    { timeout: 60_000 },
-    async () => {
-      const account = (name: string): string =>
-        `${name} { jetstream: enabled, users: [{ user: ${name}, password: pw }] }`
-      const server = await started({ version, more: [`accounts { ${account('orders')}, ${account('other')} }`] })
-      const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw' })
-      closing.push(() => nc.close())
-      const heard: string[] = []
-      nc.subscribe('>', { callback: (_, message) => void heard.push(message.subject) })
-      const as = { servers: server.url, namespace: 'other', credentials: { user: 'other', password: 'pw' } }
-      const host = await open(as)
-      await everything(host, await open(as, 'client'))
-      await nc.flush()
-      expect(heard).toEqual([])
-      const copied = await nc.request(
-        '$JS.API.STREAM.CREATE.copy',
-        JSON.stringify({ name: 'copy', storage: 'file', retention: 'limits', mirror: { name: 'other_log' } }),
-        { timeout: 5_000 },
+  it('a hostile user of the same account hears, reads and copies nothing of another namespace', async () => {
+    const { server, as } = await shared()
+    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw', inboxPrefix: 'orders.inbox' })
+    closing.push(() => nc.close())
+    const heard: string[] = []
+    const refusals: string[] = []
+    const listened = [
+      '>',
+      '_INBOX.>',
+      'other.>',
+      'other.inbox.>',
+      'other.log.>',
+      '*.inbox.>',
+      '*.signal.>',
+      '$JS.EVENT.>',
+      '$JS.ACK.>',
+    ]
+    for (const subject of listened)
+      nc.subscribe(subject, {
+        callback: (failed, message) => void (failed ? refusals.push(subject) : heard.push(message.subject)),
+      })
+    await everything(await open(as('other')), await open(as('other'), 'client'))
+    await nc.flush()
+    expect(heard).toEqual([])
+    expect(refusals.sort()).toEqual([...listened].sort())
+    for (const [subject, body] of attempts) {
+      await expect(nc.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject).rejects.toThrow(
+        /Permissions Violation/i,
       )
-      expect(JSON.stringify(copied.json())).toMatch(/error|"messages":0/)
-      for (const partition of [0, 1])
-        nc.publish(`other.mail.${partition}.c`, JSON.stringify([{ id: 'forged', body: 1 }]))
-      await nc.flush()
-      expect(await host.mailbox.waiting()).toEqual(['b'])
-    },
-  )
+    }
+  })
+
+  it('with an account of its own a hostile user who may do anything there has nothing of another', async () => {
+    const account = (name: string): string => `${name} { jetstream: enabled, users: [{ user: ${name}, password: pw }] }`
+    const server = await started({ version, more: [`accounts { ${account('orders')}, ${account('other')} }`] })
+    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw' })
+    closing.push(() => nc.close())
+    const heard: string[] = []
+    nc.subscribe('>', { callback: (_, message) => void heard.push(message.subject) })
+    const as = { servers: server.url, namespace: 'other', credentials: { user: 'other', password: 'pw' } }
+    const host = await open(as)
+    await everything(host, await open(as, 'client'))
+    await nc.flush()
+    expect(heard).toEqual([])
+    const copied = await nc.request(
+      '$JS.API.STREAM.CREATE.copy',
+      JSON.stringify({ name: 'copy', storage: 'file', retention: 'limits', mirror: { name: 'other_log' } }),
+      { timeout: 5_000 },
+    )
+    expect(JSON.stringify(copied.json())).toMatch(/error|"messages":0/)
+    for (const partition of [0, 1]) nc.publish(`other.mail.${partition}.c`, JSON.stringify([{ id: 'forged', body: 1 }]))
+    await nc.flush()
+    expect(await host.mailbox.waiting()).toEqual(['b'])
+  })
 })
 
 /** Ways to what another namespace has. */

@@ -19,7 +19,7 @@ const open = (role: StoreRole): Promise<Backend> => backends.open({}, role)
 beforeAll(async () => {
   server = await startNats()
   raw = await connect({ servers: server.url })
-}, 120_000)
+})
 afterAll(async () => {
   await raw.close()
   await server.remove()

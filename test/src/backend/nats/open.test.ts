@@ -81,7 +81,7 @@ describe('the namespace', () => {
   let server: NatsServer
   beforeAll(async () => {
     server = await startNats({ sync: 'always' })
-  }, 120_000)
+  })
   afterAll(() => server.remove())
 
   it('what the first host fixed is refused when another wants it otherwise, and taken when it says nothing', async () => {

@@ -23,7 +23,7 @@ const openBeside: typeof open = (options, role) => open({ servers: `127.0.0.1:${
 
 beforeAll(async () => {
   server = await startNats({ maxPayload: 64 * 1024 })
-}, 120_000)
+})
 afterAll(() => server.remove())
 beforeEach(async () => {
   namespace = `outage${++made}`

@@ -284,7 +284,7 @@ onEveryStore('many children', (world) => {
     expect(text).toBe(Array.from({ length: n }, (_, k) => (k % 10 === 3 ? 'x' : String(k))).join())
     await lead.settled({ tree: true })
     expect((await lead.usage()).budget?.reserved).toEqual({ tokens: 0 })
-  }, 60_000)
+  })
 })
 
 describe('a tree that is cut off after each of its commits', () => {

@@ -93,7 +93,7 @@ it('F8, BK1, BK2: a copy that is made under load opens, every thread in it folds
   const restored = await createSkein({ app: createApp(), backend: local(join(folder, 'copy-1')) })
   expect(await (await restored.threads.get('t0')).send('still there?').text()).toBe('done')
   await restored.close()
-}, 60_000)
+})
 
 it('F8: a client makes one too, with or without a host, and the original stays as it is', async () => {
   const store = join(folder, 'store')

@@ -24,7 +24,7 @@ const opened = new Set<Skein>()
 
 beforeAll(async () => {
   server = await startNats()
-}, 120_000)
+})
 afterAll(() => server.remove())
 beforeEach(() => {
   source = nats({ servers: server.url, namespace: `hosts${++made}`, partitions: 8, leaseMs: 1_500, sync: 'relaxed' })
@@ -103,15 +103,15 @@ describe('sharing', () => {
   })
 
   it('N1: a host that leaves hands over what it had, and the other goes on with it', async () => {
+    // Whoever waited for the end of a lease would not be answered.
+    source = nats({ servers: server.url, namespace: `left${++made}`, leaseMs: 300_000, sync: 'relaxed' })
     const ran: string[] = []
     const [one, two] = [await open(spoken('one', ran)), await open(spoken('two', ran))]
     for (let round = 0; !ran.includes('two'); round++) await runAll(one, ids, `round ${round}`)
     await close(one)
     ran.length = 0
-    const began = performance.now()
     await runAll(two, ids, 'after')
     expect(new Set(ran)).toEqual(new Set(['two']))
-    expect(performance.now() - began).toBeLessThan(3_000)
   })
 
   it('N1: a call that runs on a host that closes is run again where the thread goes on, and counts once', async () => {

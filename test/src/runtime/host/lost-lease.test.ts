@@ -37,7 +37,7 @@ const proxies = new Set<TcpProxy>()
 
 beforeAll(async () => {
   server = await startNats()
-}, 120_000)
+})
 afterAll(() => server.remove())
 beforeEach(() => {
   namespace = `lost${++made}`

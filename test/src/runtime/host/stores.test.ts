@@ -39,5 +39,5 @@ onEveryStore('one app', (world) => {
     const { cuts, text } = await cutAfterEveryCommit(createApp, () => world.fresh())
     expect(cuts).toBeGreaterThan(8)
     expect(text).toMatch(/wrote noted a.*wrote noted b/s)
-  }, 60_000)
+  })
 })

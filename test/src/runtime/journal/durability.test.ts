@@ -155,6 +155,41 @@ onEveryStore('the journal refuses', (world) => {
     expect(lost).toBe(1)
   })
 
+  it('TH5, N3: who sent a command whose commit was applied and not acknowledged is answered all the same', async () => {
+    const { app } = tinyApp({ script: ['done'] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const lost: string[] = []
+    // The first answer to each kind of commit; the commit that refuses has no record.
+    world.tap.commit = async (commit, go) => {
+      const result = await go()
+      const kind = typesIn(commit)[0] ?? 'none'
+      if (lost.includes(kind) || commit.done.length === 0) return result
+      lost.push(kind)
+      throw new Error('the answer was lost')
+    }
+    const answers: unknown[] = []
+    const answered = async (sent: Promise<unknown>): Promise<void> => {
+      const before = answers.length
+      void sent.then(
+        () => answers.push('accepted'),
+        (thrown: { code: string }) => answers.push(thrown.code),
+      )
+      await until('a warning', () => world.warnings.length > before)
+      world.clock.advance(50)
+      await until('an answer', () => answers.length > before)
+    }
+    const run = thread.send('go', { id: 'm' })
+    await answered(run.accepted())
+    expect(await run.text()).toBe('done')
+    await answered(skein.inbox.approve(`${thread.id}/call_9_9`))
+    expect([answers, lost]).toEqual([
+      ['accepted', 'COMMAND_REFUSED'],
+      ['message.received', 'none'],
+    ])
+    expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
+  })
+
   it('TH5, P1: a store that fails for a while costs time, not work', async () => {
     let ran = 0
     const { app } = tinyApp({

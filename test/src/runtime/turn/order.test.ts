@@ -288,7 +288,7 @@ describe.each([
       ),
       { numRuns },
     )
-  }, 60_000)
+  })
 })
 
 onEveryStore('the order of calls', (world) => {

@@ -83,7 +83,7 @@ async function checkTurn(thread: Thread, { run: id, messages }: EndedTurn): Prom
 }
 
 onEveryStore('what reads a thread', (world) => {
-  it('R1: agrees with its transcript, whatever its life was', { timeout: 60_000 }, async () => {
+  it('R1: agrees with its transcript, whatever its life was', async () => {
     const backend = await world.store.source.open('host')
     const client = await connectSkein({ backend: world.store.source, clock: world.clock })
     let lives = 0

@@ -13,7 +13,7 @@ import { onEveryStore } from '../../../helpers/world.js'
 onEveryStore(
   'signals that are lost',
   (world) => {
-    it('N3, NG2: answers, results, streams and trees at rest are found without them', { timeout: 60_000 }, async () => {
+    it('N3, NG2: answers, results, streams and trees at rest are found without them', async () => {
       const app = family({
         lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'all written'),
         writer: () => 'written',
