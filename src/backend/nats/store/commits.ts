@@ -296,7 +296,11 @@ export class Commits {
         const { note, head } = readHeader(message)
         if (note && note.sends > 0) unsent.push(seq)
         if (note?.removed) removedRoots.push(note.thread)
-        else if (!head || isRestless(head)) unfinished.set(subject, { subject, seq, ...defined({ note, head }) })
+        else if (!head || isRestless(head)) {
+          unfinished.set(subject, { subject, seq, ...defined({ note, head }) })
+          // They are woken next: nobody need ask for their last message.
+          if (note) this.#remember(note.thread, knownFrom(message))
+        }
       },
     )
     for (const root of removedRoots) await this.#finishRemoval(root)
