@@ -28,11 +28,12 @@ const tools = [
     cpu: true,
     execute: (_state, { seed, iterations }) => computed(seed, iterations),
   }),
-  defineTool({ name: 'echo', description: 'echo', args: text, execute: (_state, given) => given }),
+  defineTool({ name: 'echo', description: 'echo', args: text, repeats: true, execute: (_state, given) => given }),
   defineTool({
     name: 'wait',
     description: 'wait',
     args: z.object({ ms: z.number() }),
+    repeats: true,
     execute: (_state, { ms }) => new Promise((resolve) => setTimeout(resolve, ms, 'waited')),
   }),
   defineTool({ name: 'write_there', description: 'write', args: file, execute: write }),
@@ -43,7 +44,14 @@ const tools = [
     args: z.object({}),
     execute: async ({ files }) => String((await files.readdir('/work')).length),
   }),
-  defineTool({ name: 'echo_here', description: 'echo', args: text, where: 'host', execute: (_state, given) => given }),
+  defineTool({
+    name: 'echo_here',
+    description: 'echo',
+    args: text,
+    where: 'host',
+    repeats: true,
+    execute: (_state, given) => given,
+  }),
 ]
 
 export const definitions = [

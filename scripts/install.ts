@@ -2,8 +2,10 @@
  * The first hour of a user, in full: the packed tarball in empty projects, with each package manager, the oldest and
  * the newest zod and TypeScript. `npm run test:install`; the short form of it is test/install/install.test.ts.
  */
-import { emptyFolder, mustRun, pack, writeFiles } from '../test/install/project.js'
-import { checkApp, checkBundle, checkPrograms, measure } from '../test/install/checks.js'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { emptyFolder, mustRun, pack, root, writeFiles } from '../test/install/project.js'
+import { checkApp, checkBundle, checkMade, checkPrograms, measure } from '../test/install/checks.js'
 import type { Project } from '../test/install/checks.js'
 import { workspaceFiles } from '../test/install/workspace.js'
 
@@ -42,6 +44,20 @@ const npm =
   (...packages: readonly string[]) =>
   (at: string) =>
     mustRun(at, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
+
+/** Makes a project in the folder, as the package manager that is named would. */
+const init = (at: string, manager: string): Promise<unknown> =>
+  mustRun(folder, process.execPath, [`${root}/dist/src/cli/main.js`, 'init', at, '--pm', manager])
+
+/** A made project with the tarball in place of the published package, which other managers than npm would look for. */
+async function initWith(manager: string, version: string, tarball: string): Promise<void> {
+  const at = `${folder}/init-${manager}`
+  await init(at, manager)
+  const made = await readFile(`${at}/package.json`, 'utf8')
+  await writeFiles(at, { 'package.json': made.replace(/"skein": "[^"]*"/, `"skein": "file:${tarball}"`) })
+  await mustRun(at, 'npx', ['--yes', version, 'install'])
+  await checkMade({ folder: at }, ['npx', '--yes', version, 'run'])
+}
 
 /** Parts of it, by name; `tsx scripts/install.ts pnpm` runs one. */
 const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
@@ -101,6 +117,19 @@ const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
       await checkPrograms(user)
       await checkApp(user)
     }),
+
+  async init(tarball) {
+    await step('init, npm: a package of a workspace, whose root has the only lockfile', async () => {
+      const top = await project('init-workspace', async () => undefined, { workspaces: ['packages/*'] })
+      const made = `${top.folder}/packages/desk`
+      await init(made, 'npm')
+      await npm(tarball, '-w', 'desk')(top.folder)
+      await checkMade({ folder: made })
+      if (existsSync(`${made}/package-lock.json`)) throw new Error('there is a lockfile in the package')
+    })
+    await step('init, pnpm', () => initWith('pnpm', 'pnpm@10', tarball))
+    await step('init, bun', () => initWith('bun', 'bun@1', tarball))
+  },
 }
 
 try {

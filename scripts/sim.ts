@@ -66,10 +66,14 @@ async function runShards(): Promise<void> {
   const exits = await Promise.all(Array.from({ length: shards }, (_, shard) => startShard(shard, hear)))
   process.stderr.write('\n')
   console.table(Object.fromEntries(chosen.map(({ name }) => [name, rowOf(name, done, failed)])))
-  console.log(`${seeds * chosen.length} seeds in ${seconds(Date.now() - began)}, ${failed.length} failed`)
+  const asked = seeds * chosen.length
+  const total = [...tried.values()].reduce((sum, count) => sum + count, 0)
+  console.log(`${total} of ${asked} seeds in ${seconds(Date.now() - began)}, ${failed.length} failed`)
+  // The counts of an app are those of the shards that have done all of its seeds.
+  if (total < asked) console.log(`not all were tried: a shard ended early (exit codes ${exits.join(', ')})`)
   for (const { app, seed } of failed)
     console.log(`  ${app} ${seed}: npm run sim -- --app ${app} --from ${seed} --seeds 1`)
-  if (failed.length > 0 || exits.some((code) => code !== 0)) process.exitCode = 1
+  if (failed.length > 0 || total < asked || exits.some((code) => code !== 0)) process.exitCode = 1
 }
 
 function startShard(shard: number, hear: (told: Told) => void): Promise<number | null> {

@@ -210,6 +210,7 @@ export function importsOf(source: Source): readonly Import[] {
 function resolve(from: string, specifier: string): string | undefined {
   if (specifier === 'skein') return 'src/index.ts'
   if (specifier === 'skein/testing') return 'src/testing.ts'
+  if (specifier === 'skein/server') return 'src/server.ts'
   if (!specifier.startsWith('.')) return undefined
   return posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts')
 }

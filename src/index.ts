@@ -1,9 +1,11 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
+export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'
+export { fromSkills } from './agent/skills.js'
 export { fromMcp, fromTools } from './tools/foreign/from-tools.js'
 export { hostTools } from './tools/own/host-tools.js'
-export { connectSkein, createSkein, diagnose } from './runtime/open.js'
+export { appTypes, connectSkein, createSkein, diagnose, watchApp } from './runtime/open.js'
 export { local } from './backend/local/local.js'
 export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
@@ -25,6 +27,8 @@ export type {
   Variable,
 } from './agent/define.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
+export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
+export type { AppNames, NameOf } from './agent/naming.js'
 export type {
   InferPromptInput,
   InferPromptOutput,
@@ -34,11 +38,14 @@ export type {
   InferToolOutput,
   ToolCallOf,
 } from './agent/infer.js'
+export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
+export type { Reloaded } from './runtime/reloads.js'
 export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
+export type { AppWatch, WatchAppOptions } from './runtime/app/watch.js'
 export type {
   Attachment,
   InjectOptions,
@@ -57,7 +64,8 @@ export type { VariableRequest, Variables } from './runtime/handles/variable-requ
 export type { ThreadFiles } from './runtime/handles/thread-files.js'
 export type { ThreadValues } from './runtime/handles/thread-values.js'
 export type { ChildEntry, Tree } from './runtime/handles/thread-tree.js'
-export type { Run, ToolEvent, WaitOptions } from './runtime/watch/run.js'
+export type { Run, WaitOptions } from './runtime/watch/run.js'
+export type { RunStreams, StreamOptions, ToolEvent } from './runtime/watch/run-streams.js'
 export type { ContextUpdate, RunCall, RunResult, ThreadProjection } from './runtime/watch/projection.js'
 export type { ChildView } from './runtime/watch/child-views.js'
 export type { ThreadChange, ThreadView, ThreadViewOptions, ViewOptions } from './runtime/watch/view.js'
@@ -87,7 +95,8 @@ export type { DiagnoseOptions } from './runtime/diagnose.js'
 export type { Failure, FailureCode, FailureGroup } from './core/failure.js'
 export type { Json } from './core/json.js'
 export type { Call, Message } from './core/records/message.js'
-export type { HoldReason, StopReason } from './core/records/record.js'
+export type { FinishReason, HoldReason, StopReason } from './core/records/record.js'
+export type { StopCondition } from './core/records/stop.js'
 export type { ScheduleTime, Scheduled } from './core/records/schedule.js'
 export type { ModelUsage, Usage } from './core/usage.js'
 export type { Model, ModelReply, ModelRequest } from './models/port.js'

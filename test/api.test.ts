@@ -3,6 +3,8 @@
  * `values` exist when the program runs, `types` only for the compiler.
  */
 import { existsSync, readFileSync } from 'node:fs'
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { importsOf, readSources } from '../scripts/source.js'
@@ -19,6 +21,7 @@ const doors: readonly Door[] = [
     path: 'src/index.ts',
     values: [
       'SkeinError',
+      'appTypes',
       'connectSkein',
       'createSkein',
       'defineAgent',
@@ -27,18 +30,29 @@ const doors: readonly Door[] = [
       'defineTool',
       'diagnose',
       'failureGroup',
+      'finishReasonIs',
       'fromAiSdk',
       'fromMcp',
+      'fromSkills',
       'fromTools',
+      'hasToolCall',
       'hostTools',
       'local',
+      'maxCost',
+      'maxTokensUsed',
       'memory',
       'nats',
+      'stepCountIs',
       'toolMetadata',
+      'watchApp',
     ],
     types: [
       'AgentDefinition',
+      'AgentOutline',
+      'AppNames',
+      'AppOutline',
       'AppSource',
+      'AppWatch',
       'Attachment',
       'Budget',
       'Call',
@@ -65,6 +79,7 @@ const doors: readonly Door[] = [
       'FileStat',
       'Files',
       'Finding',
+      'FinishReason',
       'ForeignOptions',
       'ForeignTools',
       'GrantOptions',
@@ -87,6 +102,7 @@ const doors: readonly Door[] = [
       'KeyOptions',
       'Limits',
       'Match',
+      'MaxToolRounds',
       'McpDefinition',
       'McpEndpoint',
       'McpOptions',
@@ -97,6 +113,7 @@ const doors: readonly Door[] = [
       'ModelReply',
       'ModelRequest',
       'ModelUsage',
+      'NameOf',
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
@@ -104,20 +121,26 @@ const doors: readonly Door[] = [
       'PromptPart',
       'Random',
       'ReasonOption',
+      'Reloaded',
       'Run',
       'RunCall',
       'RunResult',
+      'RunStreams',
       'ScheduleTime',
       'Scheduled',
       'SendMessage',
       'SendOptions',
       'Side',
+      'SideOutline',
       'Skein',
       'SkeinClient',
       'SkeinEvent',
       'SkeinOptions',
+      'StopCondition',
       'StopReason',
+      'StopWhen',
       'Store',
+      'StreamOptions',
       'SubagentTool',
       'SubpromptTool',
       'Supervision',
@@ -145,12 +168,14 @@ const doors: readonly Door[] = [
       'Tree',
       'TreeOption',
       'TreeReset',
+      'TurnSoFar',
       'Usage',
       'Variable',
       'VariableRequest',
       'Variables',
       'ViewOptions',
       'WaitOptions',
+      'WatchAppOptions',
     ],
   },
   {
@@ -181,7 +206,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 100
+const oneScreen = 110
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)
@@ -235,6 +260,19 @@ it('importing Skein loads nothing of the runtime, the actors or an opened store'
     'src/backend/nats/nats.ts',
     'src/runtime/open.ts',
   ])
+})
+
+it('E7: what the doors declare names no package but zod, memfs and Node: no other types are needed to compile', async () => {
+  const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+  const files = (await readdir(dist, { recursive: true })).filter((name) => name.endsWith('.d.ts'))
+  expect(files).toContain('src/index.d.ts')
+  const named = new Set<string>()
+  for (const file of files)
+    for (const [, name = ''] of (await readFile(join(dist, file), 'utf8')).matchAll(
+      /(?:from|import\()\s*['"]((?!\.)[^'"]+)['"][;)]/g,
+    ))
+      named.add(name)
+  expect([...named].filter((name) => !name.startsWith('node:')).toSorted()).toEqual(['memfs', 'zod'])
 })
 
 describe('reading the exports of a door', () => {

@@ -35,7 +35,7 @@ import {
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
-import type { Signal } from './machine.js'
+import type { Signal } from './signal.js'
 import { moveByTable } from './position.js'
 import type { Move } from './position.js'
 import { isStuck } from './outstanding.js'
@@ -198,7 +198,7 @@ function receive(state: ThreadState, record: MessageReceived & { readonly at: nu
     ...(record.listed && { listed: record.listed }),
   })
   const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
-  if (delivery === 'store' && !state.turn) readQueued(state, message)
-  else state.queue.push({ message, delivery })
+  if (delivery === 'store' && !state.turn) readQueued(state, { message })
+  else state.queue.push({ message, delivery, ...defined({ rules: record.rules }) })
   return true
 }

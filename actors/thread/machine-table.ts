@@ -6,7 +6,7 @@
  */
 import type { AnyStateNode } from 'xstate'
 import { threadMachine } from './machine.js'
-import type { Signal } from './machine.js'
+import type { Signal } from './signal.js'
 
 export interface Transition {
   readonly allows: (signal: Signal) => boolean

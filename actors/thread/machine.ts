@@ -10,19 +10,8 @@
  *   (Two nested sides, because a parallel region makes every event cost 2.5 times as much.)
  */
 import { setup } from 'xstate'
-import type { HoldReason, RecordType, StopReason } from '../../src/core/records/record.js'
-
-/** A record as the machine sees it: its type, and the few facts that guards ask for. */
-export interface Signal {
-  readonly type: RecordType
-  /** Calls of the step without a result, after this record. */
-  readonly open: number
-  /** The same number when none of them can go on before someone has decided; less otherwise. */
-  readonly held: number
-  /** What the first held call waits for. */
-  readonly why?: HoldReason | undefined
-  readonly reason?: StopReason | undefined
-}
+import type { RecordType } from '../../src/core/records/record.js'
+import type { Signal } from './signal.js'
 
 type Guarded = { readonly event: Signal }
 

@@ -19,6 +19,7 @@ import { awaitsDescendants } from './children/reports.js'
 import { owesUsageReport } from './budget/usage.js'
 import { hasEnded } from './state.js'
 import type { ThreadState } from './state.js'
+import { isStopped } from './turn/last-answer.js'
 import { dueRestart } from './children/supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
@@ -34,7 +35,7 @@ export function outstanding(state: ThreadState): Effect[] {
     effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
   for (const { index, at } of callDeadlines(state))
     effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
-  if (turn.stop && slots.open === 0) return effects
+  if (isStopped(turn) && slots.open === 0) return effects
   if (position.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   else {
     for (const { slot, index } of startable(state))

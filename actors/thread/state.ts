@@ -22,6 +22,8 @@ import type {
   StopReason,
   ThreadCreated,
 } from '../../src/core/records/record.js'
+import type { TurnRules } from '../../src/core/records/rules.js'
+import type { MessageRules } from '../../src/core/records/stop.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -34,6 +36,7 @@ import { positionAt } from './position.js'
 import type { Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
+import type { RecentCall } from './decide/repetition.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
@@ -50,15 +53,25 @@ export interface Turn {
   readonly from: number
   /** Model replies of this turn. */
   steps: number
+  /** Of these, those with calls; of the side's own turn in a session. */
+  rounds: number
   usage: Usage
   /** Variables that the agent waits for, and since when. */
   missingVariables?: { readonly missing: readonly string[]; readonly at: number }
   /** Calls that were made, those that children answer too. */
   calls: number
   readonly limits: Amounts | undefined
+  /** What definitions say about its steps. */
+  rules: TurnRules | undefined
+  /** What its messages say about it. */
+  messageRules: MessageRules | undefined
+  /** The last answered calls, where repetition is looked for. */
+  recent: RecentCall[] | undefined
   /** Why the turn ends when the calls of its step are answered, and a detail for people. */
   stop: StopReason | undefined
   detail: string | undefined
+  /** Where it has stopped: whether it is asked once more, or was. */
+  last: 'wanted' | 'given' | undefined
   /** Of calls with a policy. */
   tally: PolicyCounts | undefined
   /** Files that go with the answer. */
@@ -98,6 +111,8 @@ export interface EndedTurn {
   readonly attachments?: readonly string[]
   /** The side that was to speak next. */
   readonly side?: SideName
+  /** What its messages said about it: they count where it is resumed. */
+  readonly messageRules?: MessageRules
 }
 
 /** A child as its parent knows it. */
@@ -159,6 +174,8 @@ export interface QueuedMessage {
   readonly delivery: Delivery | 'store'
   /** The child that said it. */
   readonly from?: string
+  /** When the turn that reads it stops. */
+  readonly rules?: MessageRules
 }
 
 /** A call that no model asked for. */

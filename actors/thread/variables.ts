@@ -9,6 +9,7 @@
 import { changedEnv, hasValue } from '../../src/core/env.js'
 import type { Env, SealedEnv } from '../../src/core/env.js'
 import type { CallFreed, EnvChanged, Fact, ThreadRecord, TurnFreed, TurnHeld } from '../../src/core/records/record.js'
+import { isStopped } from './turn/last-answer.js'
 import { takeResults } from './turn/results.js'
 import { release } from './calls/slots.js'
 import type { Slot } from './calls/slots.js'
@@ -89,8 +90,8 @@ function mayWait({ outcome, began, hold }: Slot): boolean {
   return !outcome && !began && (!hold || hold.why === 'variables')
 }
 
-function mayHoldTurn({ position }: ThreadState, { stop, missingVariables }: Turn): boolean {
-  return !stop && (position.work === 'thinking' || missingVariables !== undefined)
+function mayHoldTurn({ position }: ThreadState, turn: Turn): boolean {
+  return !isStopped(turn) && (position.work === 'thinking' || turn.missingVariables !== undefined)
 }
 
 function dueTurnHold(state: ThreadState, { ofTurn, given }: NeededVariables): Fact | undefined {

@@ -63,9 +63,9 @@ export const definitions: Section = {
       'A prompt tool and an agent tool are known by what their name means',
       'D3: a prompt tool and an agent tool are known by what their name means',
     ),
-    open(
+    proved(
       'A tool that the provider runs is a kind of tool',
-      'one of the AI SDK is refused by name; none can be defined',
+      'D3: a search of Anthropic is part of the reply, runs nothing here, and goes back whole',
     ),
   ),
   D4: item(

@@ -76,8 +76,17 @@ export const limits: Section = {
   ),
   L4: item(
     'Repetition is noticed and stopped',
-    open('Eight identical failing calls stop the run with a visible reason'),
-    open('Identical calls stop the run with a visible reason'),
+    proved(
+      'Eight identical failing calls stop the run with a visible reason',
+      'L4: eight equal calls that failed stop the turn, and the reason names the call',
+      'L4: a loop of two calls is caught, also where both are made in one step',
+      'L4, P1: what was counted survives a restart',
+    ),
+    proved(
+      'Identical calls stop the run with a visible reason',
+      'L4: sixteen equal calls stop the turn whatever came of them; other args are other calls',
+      'L4: a tool that polls is not counted; numbers are options, and false is never',
+    ),
   ),
   L5: item(
     'Rate limits of a provider are shared by all threads and hosts',

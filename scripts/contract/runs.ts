@@ -59,11 +59,26 @@ export const runs: Section = {
   ),
   R3: item(
     'Composable stop conditions',
-    open(
-      '`stopWhen` composes step count, tool called, tokens, cost, finish reason and custom conditions',
-      'there are limits (L1) only',
+    proved(
+      '`stopWhen` composes step count, tool called, tokens, cost and finish reason, per prompt and per message',
+      'R3: %s stops the turn when the calls of the reply are answered',
+      'R3: hasToolCall stops after a call that was made, and not after one that was refused',
+      'R3: conditions of a message are those of its turn alone, beside the prompt’s',
     ),
-    open('`maxToolRounds` is a number or a function; 0 gives raw calls'),
-    open('An optional last answer without tools'),
+    open('`stopWhen` takes custom conditions', 'a function decides about rounds of calls (`maxToolRounds`) only'),
+    proved(
+      '`maxToolRounds` is a number or a function; 0 gives raw calls',
+      'R3: 0 rounds give raw calls: none runs, and the caller has them with their args',
+      'R3: a function decides of each round; one that throws or gives no boolean lets nothing run',
+    ),
+    proved(
+      'An optional last answer without tools',
+      'R3: after %s the model is asked once more, and its text is the answer',
+      'R3, P1: a journal cut before any record stops for the same reasons, and asks for no answer twice',
+    ),
+    proved(
+      'A reply that was cut or paused can be gone on with',
+      'R3: a reply that was cut is gone on with: its model reads what it said, and that it was cut',
+    ),
   ),
 }

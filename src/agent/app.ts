@@ -26,6 +26,7 @@ import type { Claim, MentionChecks } from './checks/mentions.js'
 import { checkShown } from './prompt-parts.js'
 import { isReserved } from './checks/reserved.js'
 import { checkForm } from './schema.js'
+import type { Skill, SkillsetDefinition } from './skills.js'
 import { checkEffect, checkShape, ignoresKey } from './checks/tools.js'
 import { keeperOf, shortSecrets } from './variables.js'
 
@@ -44,6 +45,7 @@ export interface Definitions {
   readonly parameters: ReadonlyMap<string, JsonSchema>
   /** The same of each prompt with a `requiredSchema`. */
   readonly inputs: ReadonlyMap<string, JsonSchema>
+  readonly skills: ReadonlyMap<string, Skill>
 }
 
 export interface App extends Definitions {
@@ -59,6 +61,9 @@ export interface AppOptions {
   readonly builtins?: readonly ToolDefinition[]
   /** The file of each definition, where they come from many. */
   readonly files?: ReadonlyMap<Definition, string>
+  /** The file and line of a field, for definitions that have lines. */
+  readonly lines?: ReadonlyMap<Definition, (field: readonly PropertyKey[]) => string>
+  readonly skills?: readonly Skill[]
   /** Warnings and mistakes found while the definitions were collected. */
   readonly warnings?: readonly string[]
   readonly mistakes?: readonly Mistake[]
@@ -77,21 +82,30 @@ export interface Mistake {
     | 'UNKNOWN_AGENT'
   readonly definition?: Definition
   readonly text: string
+  /** Where in the definition it is: a path, or the field and the name in it. */
+  readonly field?: readonly PropertyKey[]
 }
 
 /** Checks definitions and makes the app of them; `source` says in errors where they came from. */
 export function createApp(given: readonly Definition[], source: string, options: AppOptions = {}): App {
   const { module, builtins = [], files = new Map<Definition, string>(), claimed = [], lookalikes = [] } = options
-  const app = emptyRegistry()
+  const { lines, skills = [] } = options
+  const app = emptyRegistry(skills)
   const { definitions, meant, mistakes } = admitAll(app, given)
   const all = [
     ...(options.mistakes ?? []),
     ...mistakes,
     ...[...namedBuiltins(app, builtins)].flatMap((builtin) => register(app, builtin)),
-    ...checkMentions({ definitions, builtins, claimed: [...claimed, ...meant], lookalikes }),
+    ...checkMentions({
+      definitions,
+      builtins,
+      claimed: [...claimed, ...meant],
+      lookalikes,
+      skills: skills.map(({ name }) => name),
+    }),
     ...checkTogether(app),
   ]
-  if (all.length > 0) throw refusal(all, { source, files })
+  if (all.length > 0) throw refusal(all, { source, files, ...defined({ lines }) })
   return {
     ...app,
     warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })],
@@ -102,9 +116,9 @@ export function createApp(given: readonly Definition[], source: string, options:
 /** The definitions while an app is put together. */
 type Registry = {
   -readonly [Key in keyof Definitions]: Definitions[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
-} & { readonly mcps: Map<string, McpDefinition> }
+} & { readonly mcps: Map<string, McpDefinition>; readonly skillsets: Map<string, SkillsetDefinition> }
 
-function emptyRegistry(): Registry {
+function emptyRegistry(skills: readonly Skill[]): Registry {
   return {
     agents: new Map(),
     prompts: new Map(),
@@ -113,6 +127,8 @@ function emptyRegistry(): Registry {
     mcps: new Map(),
     parameters: new Map(),
     inputs: new Map(),
+    skills: new Map(skills.map((skill) => [skill.name, skill])),
+    skillsets: new Map(),
   }
 }
 
@@ -167,7 +183,7 @@ function checkTogether(app: Definitions): readonly Mistake[] {
 function admit(app: Registry, definition: Definition, taken: Set<string>): readonly Mistake[] {
   const wrong = checkForm(definition)
   const title = titleOf(definition)
-  const mistakes = wrong.map((text) => mistake(definition, text))
+  const mistakes = wrong.map(({ text, field }): Mistake => ({ ...mistake(definition, text), field }))
   if (taken.has(title))
     mistakes.push({ code: 'DUPLICATE_NAME', definition, text: `there are two definitions of ${title}` })
   if (isReserved(definition.name))
@@ -273,11 +289,12 @@ function namedBuiltins(app: Definitions, builtins: readonly ToolDefinition[]): R
 interface Origin {
   readonly source: string
   readonly files: ReadonlyMap<Definition, string>
+  readonly lines?: AppOptions['lines']
 }
 
-function refusal(mistakes: readonly Mistake[], { source, files }: Origin): SkeinError {
-  const texts = mistakes.map(({ definition, text }) => {
-    const file = definition && files.get(definition)
+function refusal(mistakes: readonly Mistake[], { source, files, lines }: Origin): SkeinError {
+  const texts = mistakes.map(({ definition, text, field = [] }) => {
+    const file = definition && (lines?.get(definition)?.(field) ?? files.get(definition))
     return file === undefined ? text : `${file}: ${text}`
   })
   const count = texts.length === 1 ? 'a mistake' : `${texts.length} mistakes`

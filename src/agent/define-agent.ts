@@ -5,7 +5,8 @@ import type { Budget } from '../core/budget.js'
 import type { Json } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import type { Model } from '../models/port.js'
-import type { NameOr } from './naming.js'
+import type { NameOf, NameOr } from './naming.js'
+import type { MaxToolRounds, StopWhen } from './stop.js'
 
 /** A variable whose value comes from the environment of the thread. */
 export interface Variable {
@@ -35,7 +36,7 @@ export interface SubagentTool {
   /** Not a definition: those are given as they are. */
   readonly kind?: never
   /** Name of the agent. */
-  readonly name: string
+  readonly name: NameOf<'agent'>
   /** Default true: the call waits for the child's answer. False: it returns at once, and the child reports later. */
   readonly blocking?: boolean
   /** Default: that of the parent's agent, else a failure is the result. Not for resumable children. */
@@ -101,7 +102,7 @@ export interface SubpromptTool {
   /** Not a definition: those are given as they are. */
   readonly kind?: never
   /** Name of the prompt. */
-  readonly name: string
+  readonly name: NameOf<'prompt'>
   /** Default true: the result contains its text, or its output. */
   readonly includeTextResponse?: boolean
   /** Default false: the result contains its calls with their results. */
@@ -123,7 +124,7 @@ export interface SubpromptTool {
 export type PromptPart =
   | { readonly type: 'text'; readonly content: string }
   /** The text of another prompt, whole. */
-  | { readonly type: 'include'; readonly prompt: string }
+  | { readonly type: 'include'; readonly prompt: NameOf<'prompt'> }
   /** The value of a text variable that the prompt declares, read when the model is called. */
   | { readonly type: 'env'; readonly property: string }
 
@@ -161,8 +162,25 @@ interface PromptFields<Input extends Schema = Schema, Output extends Schema = Sc
   readonly env?: Readonly<Record<string, string>>
   /** The turn ends with a value of this schema, which the model passes to the tool `response`. */
   readonly outputSchema?: Output
+  /** Its turns stop after a reply that meets any of these, when the calls of that reply are answered. */
+  readonly stopWhen?: StopWhen
+  /**
+   * Rounds of calls in one turn: the calls of a further reply are not run, and the turn stops. 0: none is run, and the
+   * caller reads them from `run.toolCalls()`. A function says of each reply with calls whether they may run.
+   */
+  readonly maxToolRounds?: MaxToolRounds
+  /**
+   * A turn that a rule stops (steps, calls, rounds, `stopWhen`, repetition) is asked once more without tools, for an
+   * answer with what it has. A text: what the model is told then.
+   */
+  readonly lastAnswer?: true | string
   /** The args of a call of this prompt as a tool, or of an agent whose side A has it. Default: a message. */
   readonly requiredSchema?: Input
+  /**
+   * Agent Skills that it may use: those of these names, or all of the app. The model reads the name and description of
+   * each, and asks for the rest with `load_skill` and `read_skill_file`. Default: none.
+   */
+  readonly skills?: boolean | readonly NameOf<'skill'>[]
   /** Prompts may name it among their tools. */
   readonly exposeAsTool?: boolean
   /** The description that a model which may call it reads. */
@@ -180,10 +198,11 @@ export interface Prompt<Input extends Schema = Schema, Output extends Schema = S
    * their own.
    */
   readonly tools?: readonly (NameOr<'tool' | 'prompt' | 'agent'> | SubagentTool | SubpromptTool)[]
-  readonly toolChoice?: ToolChoice | { readonly tool: NameOr<'tool' | 'prompt' | 'agent'> }
+  readonly toolChoice?: ToolMode | { readonly tool: NameOr<'tool' | 'prompt' | 'agent'> }
 }
 
-type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+type ToolMode = 'auto' | 'none' | 'required'
+type ToolChoice = ToolMode | { readonly tool: string }
 
 export interface PromptDefinition<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<
   Input,
@@ -208,6 +227,8 @@ interface ModelFields extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly model: ModelSource
+  /** Other names by which Markdown files may call it, such as `sonnet`; `inherit` is where they name none. */
+  readonly aliases?: readonly string[]
   /** Retries after a rate limit, an outage or a broken stream, before the fallback. Default 4. */
   readonly maxRetries?: number
   /**
@@ -215,6 +236,11 @@ interface ModelFields extends ModelSettings {
    * note in place of a file.
    */
   readonly media?: boolean
+  /**
+   * How it gives an output of an `outputSchema`. `tool` (default): as the args of the tool `response`. `native`: by its
+   * provider's own mode, where the prompt has no other tools. `native_with_tools`: also beside other tools.
+   */
+  readonly structuredOutput?: 'tool' | 'native' | 'native_with_tools'
   /**
    * How long the provider may be silent (5 minutes), and how long a reply may take (30 minutes), before a retry or the
    * fallback.
@@ -247,7 +273,7 @@ export interface ModelDefinition extends ModelFields {
 
 /** A tool whose success has a role in the session; properties are looked up in its result, then in its args. */
 export interface SessionTool {
-  readonly name: string
+  readonly name: NameOf<'tool' | 'prompt' | 'agent'>
   /** The property that holds its message. Default: the text of the reply that called it, else its whole result. */
   readonly messageProperty?: string
   /** The property that holds paths of attached files. */

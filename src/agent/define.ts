@@ -24,8 +24,11 @@ import type {
   Side,
   Variable,
 } from './define-agent.js'
+import { providerArgs } from './provider-tool.js'
+import type { ProviderRun, ProviderTool } from './provider-tool.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
+import type { SkillsetDefinition } from './skills.js'
 
 export type {
   Agent,
@@ -205,6 +208,8 @@ interface ToolFields<
   /** Equal calls within a run are executed once. */
   readonly cache?: boolean | CachePolicy<ParsedOf<Args>>
   readonly retry?: RetryPolicy
+  /** It is meant to be called again and again, as a tool that polls: `limits.repetition` does not count it. */
+  readonly repeats?: boolean
   /** After this long the call is aborted and the model reads TOOL_TIMED_OUT. */
   readonly timeoutMs?: number
   /**
@@ -284,6 +289,8 @@ export interface ToolDefinition<
 > extends ToolFields<Args, Event, Local, Shared, Output, Name> {
   readonly kind: 'tool'
   readonly name: Name
+  /** The model's provider runs it: it has no body. */
+  readonly provider?: ProviderRun
   /**
    * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result.
    * `false`: the caller answers (`skein.inbox.answer`).
@@ -299,9 +306,16 @@ export interface ToolDefinition<
   readonly uses?: readonly string[]
 }
 
-/** An MCP server (`mcp`) contributes its tools when the app is loaded. */
-export type Definition = ToolDefinition | PromptDefinition | ModelDefinition | AgentDefinition | McpDefinition
+/** An MCP server (`mcp`) contributes its tools when the app is loaded, a folder of skills (`skillset`) its skills. */
+export type Definition =
+  | ToolDefinition
+  | PromptDefinition
+  | ModelDefinition
+  | AgentDefinition
+  | McpDefinition
+  | SkillsetDefinition
 
+export function defineTool(tool: ProviderTool): ToolDefinition
 export function defineTool<
   Args extends Schema,
   Output extends Schema = Schema,
@@ -313,7 +327,9 @@ export function defineTool<
 >(
   tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
 ): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
-export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
+export function defineTool(given: Tool | ProviderTool): ToolDefinition {
+  if ('provider' in given) return { kind: 'tool', name: '', args: providerArgs, ...given }
+  const { uses, ...tool } = given
   return { kind: 'tool', name: '', ...tool, ...defined({ uses: uses && namesOfDefinitions<never>(uses) }) }
 }
 

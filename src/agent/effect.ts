@@ -7,9 +7,10 @@
 import { isObject } from '../core/json.js'
 import type { ToolDefinition } from './define.js'
 
-export type ToolKind = 'function' | 'generator' | 'manual' | 'human'
+export type ToolKind = 'function' | 'generator' | 'manual' | 'human' | 'provider'
 
 export function kindOf(tool: ToolDefinition): ToolKind {
+  if (tool.provider) return 'provider'
   if (tool.execute === false) return 'manual'
   if (typeof tool.execute === 'function')
     return tagOf(tool.execute) === 'AsyncGeneratorFunction' ? 'generator' : 'function'
@@ -99,6 +100,6 @@ export function toolMetadata(tool: unknown): ToolMetadata | null {
 
 function isTool(value: unknown): value is ToolDefinition {
   if (!isObject(value) || value['kind'] !== 'tool' || typeof value['name'] !== 'string') return false
-  const { execute, onToolCalled } = value
-  return execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'
+  const { execute, onToolCalled, provider } = value
+  return isObject(provider) || execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'
 }

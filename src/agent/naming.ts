@@ -13,8 +13,19 @@ export interface Named<Kind extends string = string> {
   readonly name: string
 }
 
+/**
+ * The names of an app, as keys such as `'tool read'`. Empty here: `skein types` writes a file that adds them, and from
+ * then on the compiler knows a wrong name. Keys of several apps in one project add up.
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type, typescript/no-empty-interface
+export interface AppNames {}
+
+/** A name of the app, where its names are known to the compiler; else any text. */
+export type NameOf<Kind extends string> = keyof AppNames extends never ? string : NamesIn<keyof AppNames, Kind>
+type NamesIn<Key, Kind extends string> = Key extends `${Kind} ${infer Name}` ? Name : never
+
 /** A name, or the definition that has it. */
-export type NameOr<Kind extends string> = string | Named<Kind>
+export type NameOr<Kind extends string> = NameOf<Kind> | Named<Kind>
 
 /** Empty for a definition that its file in a folder app will name. */
 export function nameOf(reference: string | Named): string {

@@ -16,6 +16,8 @@ import type { Definition } from './define.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
+import { providerRunSchema } from './provider-tool.js'
+import { stopForms } from './stop.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
   error: ({ input }) =>
@@ -170,6 +172,8 @@ const forms = {
       )
       .optional(),
     retry: retry.optional(),
+    repeats: z.boolean().optional(),
+    provider: providerRunSchema.optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
     commutes: z.boolean().optional(),
@@ -202,7 +206,9 @@ const forms = {
     variables,
     env,
     outputSchema: schema.optional(),
+    ...stopForms,
     requiredSchema: schema.optional(),
+    skills: z.union([z.boolean(), z.array(other)], 'must be true, false or a list of names').optional(),
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
   }),
@@ -213,9 +219,11 @@ const forms = {
       (value) => isObject(value) || typeof value === 'function',
       'must be a model or a function that gives one',
     ),
+    aliases: z.array(z.string().min(1)).optional(),
     fallback: z.array(other).optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
+    structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),
     timeouts: z
       .strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() })
       .optional(),
@@ -245,6 +253,7 @@ const forms = {
   }),
   // src/tools/foreign/server.ts checks the rest.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
+  skillset: z.strictObject({ kind: z.literal('skillset'), name: z.string().min(1) }),
 } satisfies Readonly<Record<Definition['kind'], z.ZodObject>>
 
 export function isDefinition(value: unknown): value is Definition {
@@ -256,10 +265,29 @@ export function isDefinition(value: unknown): value is Definition {
   )
 }
 
+/** The fields of prompts, agents and their sides. */
+export const fieldNames = {
+  prompt: Object.keys(forms.prompt.shape),
+  agent: Object.keys(forms.agent.shape),
+  side: Object.keys(side.shape),
+} as const
+
+export interface FormMistake {
+  readonly text: string
+  /** Where in the definition it is. */
+  readonly field: readonly PropertyKey[]
+}
+
 /** Mistakes in the form of one definition, without looking at others. */
-export function checkForm(definition: Definition): readonly string[] {
+export function checkForm(definition: Definition): readonly FormMistake[] {
   const form = Object.hasOwn(forms, definition.kind) ? forms[definition.kind] : undefined
-  if (!form) return [`kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`]
+  if (!form)
+    return [
+      {
+        text: `kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`,
+        field: ['kind'],
+      },
+    ]
   const { error } = form.safeParse(definition)
   const misnamed = misnamedFields(definition, Object.keys(form.shape))
   const strange = strangeTools(definition)
@@ -269,12 +297,12 @@ export function checkForm(definition: Definition): readonly string[] {
       !(field === 'tools' && index !== undefined && strange.has(index)),
   )
   return [
-    ...[...misnamed.values()].map(({ text }) => text),
-    ...strange.values(),
+    ...[...misnamed.values()].map(({ text, field }) => ({ text, field: [field] })),
+    ...[...strange].map(([index, text]) => ({ text, field: ['tools', index] })),
     ...rest.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
         ? unknownFields(issue, form, misnamed)
-        : [`${issue.path.join('.') || 'it'}: ${issue.message}`],
+        : [{ text: `${issue.path.join('.') || 'it'}: ${issue.message}`, field: issue.path }],
     ),
   ]
 }
@@ -344,14 +372,14 @@ function unknownFields(
   { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
   form: z.ZodObject,
   misnamed: ReadonlyMap<string, unknown>,
-): readonly string[] {
+): readonly FormMistake[] {
   const known = fieldsAt(form, path)
   return keys
     .filter((key) => path.length > 0 || !misnamed.has(key))
     .map((key) => {
       const meant = nearest(key, known)
       const mistake = `${[...path, key].join('.')}: there is no such field`
-      return meant === undefined ? mistake : `${mistake}; did you mean ${meant}?`
+      return { text: meant === undefined ? mistake : `${mistake}; did you mean ${meant}?`, field: [...path, key] }
     })
 }
 

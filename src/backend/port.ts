@@ -171,7 +171,10 @@ export interface Heads {
 }
 
 export interface Mailbox {
-  /** Resolves when it is durable. Two with the same id for one thread are one mail while it is not done. */
+  /**
+   * Resolves when it is durable, and no attempt to write it is under way any more: no copy of it comes later. Two with
+   * the same id for one thread are one mail while it is not done.
+   */
   put(send: Send): Promise<void>
   /** Mail with greater numbers. Where a lease is held: the mail that `watch` has reported, or could have. */
   read(thread: string, after: number): Promise<readonly StoredMail[]>

@@ -17,10 +17,18 @@ interface Entry {
 }
 
 const commands: Readonly<Record<string, Entry>> = {
+  init: {
+    summary: 'make a project with an agent that runs at once',
+    load: () => import('./commands/project/init.js'),
+  },
   run: { summary: 'send a message to an agent and watch its turn', load: () => import('./commands/run.js') },
   chat: { summary: 'talk to an agent, line by line', load: () => import('./commands/chat.js') },
   create: { summary: 'make a thread without a turn', load: () => import('./commands/create.js') },
   host: { summary: 'serve a store until it is told to stop', load: () => import('./commands/host.js') },
+  dev: {
+    summary: 'serve a store, and load the app again when a file of it changes',
+    load: () => import('./commands/project/dev.js'),
+  },
   hosts: { summary: 'list the hosts that serve a store', load: () => import('./commands/hosts.js') },
   ps: { summary: 'list threads', load: () => import('./commands/ps.js') },
   tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./commands/tree.js') },
@@ -82,6 +90,10 @@ const commands: Readonly<Record<string, Entry>> = {
   sim: {
     summary: 'live an app through many times, with everything going wrong',
     load: () => import('./commands/testing/sim.js'),
+  },
+  types: {
+    summary: 'write the names of an app for the compiler',
+    load: () => import('./commands/project/type-map.js'),
   },
   backup: { summary: 'copy the store into a new folder', load: () => import('./commands/backup.js') },
 }

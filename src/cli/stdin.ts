@@ -2,12 +2,19 @@
 import { text } from 'node:stream/consumers'
 import type { CliProcess } from './process.js'
 
-/** A message from the command line, which may not be empty; `-` reads it from stdin. */
-export async function readMessage(shell: CliProcess, argument: string): Promise<string> {
-  const message = argument === '-' ? await piped(shell) : argument
-  if (message.trim() !== '') return message
+/**
+ * A message from the command line; `-` reads it from stdin. It may be empty, or left out, where files go with it: they
+ * are a message by themselves.
+ */
+export async function readMessage(
+  shell: CliProcess,
+  argument: string | undefined,
+  files: readonly string[] = [],
+): Promise<string> {
+  const message = argument === '-' ? await piped(shell) : (argument ?? '')
+  if (message.trim() !== '' || files.length > 0) return message
   const { SkeinError } = await import('../index.js')
-  throw new SkeinError('BAD_OPTION', 'the message is empty')
+  throw new SkeinError('BAD_OPTION', 'the message is empty; give it a text, or files with --attach')
 }
 
 /** The message that is piped in; undefined when stdin is a terminal, /dev/null or empty. */

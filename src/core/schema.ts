@@ -56,7 +56,7 @@ export function coreOf<Output, Input>(schema: Schema<Output, Input>): z.core.$Zo
 
 const english = z.locales.en().localeError
 
-/** In the words or the language that the app has set for its process. What a schema says itself comes first. */
+/** In the language that the app has set for its process, if any. What a schema says itself comes first. */
 const explain: z.core.$ZodErrorMap = (issue) => {
   const { customError, localeError } = z.config()
   return customError?.(issue) ?? localeError?.(issue) ?? english(issue)

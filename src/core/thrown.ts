@@ -1,6 +1,6 @@
 /**
  * The error of a body in a form that can be sent between threads: for `shouldRetry`, and for logs. It is never
- * recorded; the journal has a `Failure`.
+ * recorded; the journal has a `Failure`. And the line of an app that an error comes from.
  *
  * - Fields that are not JSON, or too long, are left out.
  * - A text is masked before it is cut, because half a secret is not recognised.
@@ -67,4 +67,34 @@ export function maskThrown(thrown: Thrown, mask: { text(text: string): string; j
       cause: thrown.cause && maskThrown(thrown.cause, mask),
     }),
   }
+}
+
+/** Skein's own modules, of the sources or of what was built of them; and those of them that import an app. */
+const root = new URL('../../', import.meta.url).pathname
+const own = ['src/', 'actors/', 'workers/'].map((folder) => root + folder)
+const loaders = ['src/runtime/app/', 'workers/'].map((folder) => root + folder)
+const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(?:\?again=\d+)?:(\d+:\d+)\)?$/
+
+/**
+ * Where an error came from while an app was loaded, as `/path/app.ts:12:3`: the first line of its stack that is
+ * neither a package's nor Skein's. Undefined where the loader itself threw it. Source maps are on before an app is
+ * imported.
+ */
+export function sourceLineOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return undefined
+  for (const line of thrown.stack.split('\n')) {
+    const [, file, number] = frame.exec(line.trimEnd()) ?? []
+    if (file === undefined || file.includes('/node_modules/')) continue
+    if (!own.some((folder) => file.startsWith(folder))) return `${file}:${number}`
+    // What is below the loader is whoever loads the app.
+    if (loaders.some((folder) => file.startsWith(folder))) return undefined
+  }
+  return undefined
+}
+
+/** What was thrown while an app was loaded, as text after its place: `/app/tools/add.ts:3:9: …`. */
+export function whereAndWhy(thrown: unknown): string {
+  const why = thrown instanceof Error ? thrown.message : String(thrown)
+  const where = sourceLineOf(thrown)
+  return where === undefined ? why : `${where}: ${why}`
 }

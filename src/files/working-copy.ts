@@ -11,6 +11,7 @@ import type { FileNode } from '../core/tree.js'
 import { contentOf, createContents, gather, largeBytes } from './contents.js'
 import type { Content, Contents } from './contents.js'
 import { fileError, isFileError } from './error.js'
+import { checkFileOptions } from './options.js'
 import { createReadWriteOrder } from './read-write-order.js'
 import { checkLength, checkText, normalise } from './path.js'
 import type { FileSource, FileStat, Files } from './port.js'
@@ -58,8 +59,14 @@ export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy 
   const files: Files = {
     ...readers(read),
     ...writers(read, write),
-    find: (glob, options) => read(({ overlay }) => find(overlay, glob, options)),
-    grep: (pattern, options) => read((opened) => grep(opened, pattern, options)),
+    async find(glob, options) {
+      checkFileOptions('find', options)
+      return read(({ overlay }) => find(overlay, glob, options))
+    },
+    async grep(pattern, options) {
+      checkFileOptions('grep', options)
+      return read((opened) => grep(opened, pattern, options))
+    },
     usage: () => read(({ overlay }) => overlay.usage()),
     volume: (path) => loadVolume(files, path),
   }
@@ -92,6 +99,7 @@ function readers(read: Access): Readers {
   function readFile(path: string): Promise<Uint8Array>
   function readFile(path: string, encoding: 'utf8'): Promise<string>
   async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
+    checkFileOptions('readFile', encoding)
     const bytes = await read(async ({ overlay, contents }) => contents.bytes(await fileAt(overlay, path)))
     return encoding === undefined
       ? bytes
@@ -185,7 +193,9 @@ type Writers = Pick<
 
 function writers(read: Access, write: Access): Writers {
   return {
-    async writeFile(path, value, { mode } = {}) {
+    async writeFile(path, value, options = {}) {
+      checkFileOptions('writeFile', options)
+      const { mode } = options
       const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // Copied before it waits
       await write((opened) => put(opened, path, { ...content, mode }))
     },
@@ -193,7 +203,9 @@ function writers(read: Access, write: Access): Writers {
       const end = contentOf(value, { syscall: 'write', path: normalise(path, 'open') })
       await write((opened) => append(opened, path, end))
     },
-    async writeStream(path, value, { mode } = {}) {
+    async writeStream(path, value, options = {}) {
+      checkFileOptions('writeStream', options)
+      const { mode } = options
       // Gathered outside the order of operations: the content may itself be read from these files.
       const { overlay, quotaBytes } = await read(async (opened) => ({
         ...opened,
@@ -207,9 +219,15 @@ function writers(read: Access, write: Access): Writers {
       const content = await gather(overlay.source, value, { operation, onGrowth })
       await write((opened) => put(opened, path, { ...content, mode }))
     },
-    mkdir: (path, { recursive = false, mode } = {}) =>
-      write(({ overlay }) => (recursive ? makeDirs(overlay, path, mode) : makeDir(overlay, path, mode))),
-    rm: (path, options) => write(({ overlay }) => remove(overlay, path, options)),
+    async mkdir(path, options = {}) {
+      checkFileOptions('mkdir', options)
+      const { recursive = false, mode } = options
+      await write(({ overlay }) => (recursive ? makeDirs(overlay, path, mode) : makeDir(overlay, path, mode)))
+    },
+    async rm(path, options) {
+      checkFileOptions('rm', options)
+      await write(({ overlay }) => remove(overlay, path, options))
+    },
     move: (from, to) => write(({ overlay }) => move(overlay, from, to)),
     copy: (from, to) => write(({ overlay }) => copy(overlay, from, to)),
     symlink: (target, path) => write(({ overlay }) => link(overlay, target, path)),

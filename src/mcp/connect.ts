@@ -25,6 +25,7 @@ import { hasPattern } from '../tools/foreign/json-schema.js'
 import { loadPatterns } from '../tools/foreign/linear-patterns.js'
 import type { ForeignSchema } from '../tools/foreign/schema.js'
 import { fromJsonSchema } from '../tools/foreign/schema.js'
+import { mcpOptionsSchema } from '../tools/foreign/server.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { toReturn } from './result.js'
 import { createMcpServer } from './server.js'
@@ -44,15 +45,7 @@ export interface ConnectedMcp {
 }
 
 const text = z.record(z.string(), z.string()).optional()
-const list = z.array(z.string()).optional()
-const options = z
-  .looseObject({
-    prefix: z.string().optional(),
-    tools: list,
-    replaces: list,
-    byName: z.record(z.string(), z.looseObject({})).optional(),
-  })
-  .optional()
+const options = mcpOptionsSchema.optional()
 const userId = z.number().int().min(0).optional()
 const definitionSchema = z.union([
   z.strictObject({

@@ -19,6 +19,8 @@ export interface ToolSpec {
   readonly description: string
   /** JSON Schema of the args. */
   readonly parameters: { readonly [key: string]: Json }
+  /** The provider's own tool, which it runs itself: its id in the provider's package, and its settings. */
+  readonly provider?: { readonly id: string; readonly args?: { readonly [setting: string]: Json } }
 }
 
 export interface ModelRequest {
@@ -27,6 +29,15 @@ export interface ModelRequest {
   readonly tools: readonly ToolSpec[]
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
+  /**
+   * The form of the reply's text: JSON of this schema. Only for models that say so (`structuredOutput`); others are
+   * offered the tool `response`.
+   */
+  readonly output?: {
+    readonly name: string
+    readonly description: string
+    readonly schema: ToolSpec['parameters']
+  }
   readonly reasoning?: 'low' | 'medium' | 'high'
   readonly temperature?: number
   readonly maxOutputTokens?: number

@@ -9,9 +9,11 @@
  *   the signal, because reading it creates it.
  * - With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
  */
+import { z } from 'zod'
 import { defined } from '../core/defined.js'
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
+import { checkOptions } from '../core/options.js'
 import { noUsage, type Usage } from '../core/usage.js'
 import { abortable } from './retry/abort.js'
 import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall } from './port.js'
@@ -31,7 +33,10 @@ export type ScriptedReply =
 /** A piece of a streamed reply. */
 export type ScriptedPiece = string | { readonly text: string } | { readonly reasoning: string }
 
-/** An async generator, usually; what it returns completes the reply. */
+/**
+ * An async generator, usually; what it returns completes the reply. A returned text that begins with what was yielded
+ * is the whole text, another one follows it.
+ */
 type Pieces = AsyncIterable<ScriptedPiece, ScriptedReply | undefined | void>
 
 export type Script = (request: ModelRequest) => ScriptedReply | Promise<ScriptedReply> | Pieces
@@ -49,10 +54,12 @@ export interface ScriptedOptions {
   readonly record?: boolean
 }
 
+const optionsSchema = z.strictObject({ name: z.string().min(1).optional(), record: z.boolean().optional() })
+
 const noCalls: readonly RequestedCall[] = []
 
 export function scriptedModel(script: Script | readonly ScriptedReply[], options: ScriptedOptions = {}): ScriptedModel {
-  const { name = 'scripted', record = true } = options
+  const { name = 'scripted', record = true } = checkOptions(optionsSchema, options, 'scriptedModel')
   const requests: ScriptedRequest[] = []
   const play = typeof script === 'function' ? script : inOrder(script)
   return {
@@ -124,16 +131,16 @@ async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<Mode
       const { done, value } = await abortable(iterator.next(), signal)
       if (done) {
         const { text: lastText, reasoning: lastReasoning, ...last } = replyFields(value)
-        // Streamed parts stand; only a part that was not streamed at all is taken from the end.
         const rest = {
           ...last,
-          ...defined({
-            text: (!text && lastText) || undefined,
-            reasoning: (!reasoning && lastReasoning) || undefined,
-          }),
+          ...defined({ text: restOf(text, lastText), reasoning: restOf(reasoning, lastReasoning) }),
         }
-        const streamedParts = defined({ text: text || undefined, reasoning: reasoning || undefined })
-        return { ...replyAtOnce(rest, options), ...streamedParts }
+        const whole = { text: text + (rest.text ?? ''), reasoning: reasoning + (rest.reasoning ?? '') }
+        return {
+          ...replyAtOnce(rest, options),
+          text: whole.text,
+          ...defined({ reasoning: whole.reasoning || undefined }),
+        }
       }
       if (typeof value === 'object' && 'reasoning' in value) {
         reasoning += value.reasoning
@@ -149,6 +156,11 @@ async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<Mode
     iterator.return?.().then(undefined, () => undefined)
     throw thrown
   }
+}
+
+/** What is missing of a text after its beginning was streamed. */
+function restOf(beginning: string, last: string | undefined): string | undefined {
+  return (last?.startsWith(beginning) ? last.slice(beginning.length) : last) || undefined
 }
 
 function thrownBy(error: Error | Failure | string): Error {

@@ -8,12 +8,12 @@ import type { App } from '../agent/app.js'
 import { memory } from '../backend/memory/memory.js'
 import { systemClock, systemRandom } from '../core/clock.js'
 import { defined } from '../core/defined.js'
+import { checkOptions } from '../core/options.js'
 import type { Model, ModelReply } from '../models/port.js'
 import { loadAppWithTools } from '../runtime/app/load.js'
 import type { AppSource } from '../runtime/app/load.js'
 import { createModelGates } from '../runtime/effects/model-gates.js'
 import { createModels } from '../runtime/effects/models.js'
-import { check } from '../runtime/handles/options.js'
 import type { PinnedRequest, ThreadExport } from '../runtime/handles/thread-export.js'
 import { checkReply } from '../runtime/resolve/model-reply.js'
 import { maskReply } from '../runtime/secrets/mask.js'
@@ -78,7 +78,7 @@ const replaySchema = pinSchema.extend({
 })
 
 export async function replayThread(source: ReplaySource, options: ReplayOptions): Promise<ReplayReport> {
-  const { against, thread, models = {}, ...checked } = check(replaySchema, options, 'replay')
+  const { against, thread, models = {}, ...checked } = checkOptions(replaySchema, options, 'replay')
   const exported = await readSource(source)
   const recording = recordingOf(exported, thread ?? exported.thread)
   const { app, disconnect } = await loadAppWithTools(checked.app)
@@ -95,7 +95,7 @@ export async function replayThread(source: ReplaySource, options: ReplayOptions)
 }
 
 export async function pinThread(source: ReplaySource, options: PinOptions): Promise<ThreadExport> {
-  const checked = check(pinSchema, options, 'pinRequests')
+  const checked = checkOptions(pinSchema, options, 'pinRequests')
   const exported = await readSource(source)
   const { app, disconnect } = await loadAppWithTools(checked.app)
   try {
@@ -156,7 +156,7 @@ async function walkWithModels(options: WalkOptions): ReturnType<typeof walk> {
   const { app, envs } = today
   const backend = await memory().open('client')
   const services = { clock: systemClock, random: systemRandom }
-  const gates = createModelGates({ app, signals: backend.signals, ...services })
+  const gates = createModelGates({ app: () => app, signals: backend.signals, ...services })
   const modelOf = createModels(app, { ...services, gates })
   const { signal } = new AbortController()
   const ask = async (state: ThreadState): Promise<ModelReply> => {

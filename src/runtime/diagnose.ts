@@ -4,6 +4,7 @@
  *
  * - A failed check does not stop the others, except those that need what failed.
  */
+import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { isOfPrompt } from '../agent/callable.js'
 import type { Store } from '../backend/port.js'
@@ -13,6 +14,7 @@ import type { Clock } from '../core/clock.js'
 import { toFailure } from '../core/failure.js'
 import { finding } from '../core/finding.js'
 import type { Finding } from '../core/finding.js'
+import { checkOptions } from '../core/options.js'
 import { emptyTree } from '../core/tree.js'
 import { createTreeSource } from '../files/tree-source.js'
 import { createPool } from '../pool/pool.js'
@@ -21,6 +23,8 @@ import type { ToolJob } from '../pool/port.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { commandsOf } from '../tools/own/host-tools.js'
 import { loadAppWithTools } from './app/load.js'
+import { storeSchema } from './handles/client.js'
+import { workerEnvSchema } from './options.js'
 import { keySource } from './secrets/key-source.js'
 import type { KeyOptions, KeySource } from './secrets/key-source.js'
 import type { AppSource } from './app/load.js'
@@ -35,7 +39,20 @@ export interface DiagnoseOptions extends KeyOptions {
   readonly clock?: Clock
 }
 
+const optionsSchema = z.strictObject({
+  backend: storeSchema.optional(),
+  app: z.custom<AppSource>().optional(),
+  workers: z.strictObject({ env: workerEnvSchema }).optional(),
+  // `process.env` is no plain record.
+  env: z.custom<DiagnoseOptions['env']>((value) => typeof value === 'object').optional(),
+  clock: z.custom<Clock>().optional(),
+  // A wrong key is a finding, not a mistake of the caller.
+  key: z.unknown().optional(),
+  keyFile: z.unknown().optional(),
+})
+
 export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
+  checkOptions(optionsSchema, options, 'diagnose')
   const { backend, app: source, clock = systemClock } = options
   const key = configuredKey(options)
   const store = await examine(backend, clock)

@@ -5,9 +5,11 @@
  *   Skein, and never opens anything.
  */
 import type { Finding } from '../core/finding.js'
+import type { AppWatch, WatchAppOptions } from './app/watch.js'
 import type { ConnectOptions, SkeinClient } from './handles/client.js'
 import type { DiagnoseOptions } from './diagnose.js'
 import type { SkeinOptions } from './options.js'
+import type { AppSource } from './app/load.js'
 import type { Skein } from './skein.js'
 
 /** A host: serves the threads of a store with an app. */
@@ -22,8 +24,23 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   return runtime.connectSkein(options)
 }
 
+/** Tells when a file of an app has changed, for those who reload it. */
+export async function watchApp(app: URL | string, options: WatchAppOptions): Promise<AppWatch> {
+  const runtime = await import('./app/watch.js')
+  return runtime.watchApp(app, options)
+}
+
 /** Checks whether a Skein could run here; each finding says what to do about it. */
 export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
   const runtime = await import('./diagnose.js')
   return runtime.diagnose(options)
+}
+
+/**
+ * The names of an app as a TypeScript declaration: with it in the project, a name of a tool, agent, prompt, model or
+ * skill that the app does not have is a type error.
+ */
+export async function appTypes(app: AppSource): Promise<string> {
+  const runtime = await import('./app/type-map.js')
+  return runtime.appTypes(app)
 }

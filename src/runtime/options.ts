@@ -11,18 +11,20 @@ import type { Amounts } from '../core/budget.js'
 import { systemClock, systemRandom } from '../core/clock.js'
 import type { Clock, Random } from '../core/clock.js'
 import { defined } from '../core/defined.js'
+import { checkOptions } from '../core/options.js'
 import type { FileQuota } from '../core/tree.js'
 import type { PoolOptions } from '../pool/pool.js'
 import type { AppSource } from './app/load.js'
 import { warnProcess } from './debugging.js'
-import { keyFields } from './handles/client.js'
-import { check } from './handles/options.js'
+import { keyFields, storeSchema } from './handles/client.js'
 import type { HostEvent } from './host/host.js'
+import type { RepetitionRule } from '../core/records/rules.js'
 import type { HostSettings, Warn } from './services.js'
 import type { Retention } from './host/janitor.js'
 import type { QuotaRules } from './host/quotas.js'
 import type { Resuming } from './host/unfinished.js'
 import type { ChildLimits } from './resolve/child-calls.js'
+import type { RuleSettings } from './resolve/turn-rules.js'
 import type { KeyOptions } from './secrets/key-source.js'
 
 export interface Limits {
@@ -42,6 +44,11 @@ export interface Limits {
   readonly maxTokens?: number
   /** What the model calls of one turn may cost. */
   readonly maxCostUsd?: number
+  /**
+   * A turn stops with `repetition` when of its last 32 calls so many were equal: `failing` of those that failed,
+   * `same` of all. Calls of a tool that says `repeats` are not counted. Default { failing: 8, same: 16 }; false: never.
+   */
+  readonly repetition?: false | Partial<RepetitionRule>
   /** Children of one thread that are at work at once; more wait in line. Default 64. */
   readonly maxParallelChildren?: number
   /** Children of one thread that live at once, idle ones counted; more wait in line. Default 1,000. */
@@ -123,6 +130,8 @@ export interface SkeinOptions extends KeyOptions {
 
 const positive = z.number().int().positive()
 const natural = z.number().int().min(0)
+/** Of the calls that are compared. */
+const repetitions = z.number().int().min(2).max(32)
 
 const limitsSchema = z.strictObject({
   maxHostDeaths: positive.optional(),
@@ -138,16 +147,24 @@ const limitsSchema = z.strictObject({
   maxToolCalls: natural.optional(),
   maxTokens: natural.optional(),
   maxCostUsd: z.number().min(0).optional(),
+  repetition: z
+    .union(
+      [z.literal(false), z.strictObject({ failing: repetitions.optional(), same: repetitions.optional() })],
+      'must be false or { failing?, same? }',
+    )
+    .optional(),
 })
 
 /** With less, Node 24 cannot start the thread of bodies; with this, a small app loads and runs on every Node. */
 const leastWorkerMb = 16
 
+export const workerEnvSchema = z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional()
+
 const workersSchema = z.strictObject({
   threads: positive.optional(),
   graceMs: z.number().min(0).optional(),
   memoryMb: z.number().min(leastWorkerMb, `must be at least ${leastWorkerMb}: with less no worker starts`).optional(),
-  env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional(),
+  env: workerEnvSchema,
 })
 
 const quotasSchema = z.record(
@@ -163,12 +180,7 @@ const optionsSchema = z.strictObject({
     (value) => value !== undefined && value !== null,
     'must be a module URL, a path or definitions',
   ),
-  backend: z
-    .custom<Store>(
-      (value) => typeof (value as Store | undefined)?.open === 'function',
-      'must be memory() or local(folder)',
-    )
-    .optional(),
+  backend: storeSchema.optional(),
   limits: limitsSchema.optional(),
   env: z.record(z.string(), z.string()).optional(),
   ...keyFields,
@@ -205,7 +217,7 @@ export interface Settings {
 
 /** Throws where an option is wrong. */
 export function toSettings(options: SkeinOptions): Settings {
-  check(optionsSchema, options, 'createSkein')
+  checkOptions(optionsSchema, options, 'createSkein')
   const { limits = {}, clock = systemClock } = options
   return {
     store: options.backend ?? local('.skein'),
@@ -235,6 +247,7 @@ function hostSettings({ limits = {}, ...options }: SkeinOptions): HostSettings {
     maxParallelTools: limits.maxParallelTools ?? 8,
     maxHostDeaths: limits.maxHostDeaths ?? 3,
     ...defined({ maxWallClockMs: limits.maxWallClockMs, turnLimits: turnLimits(limits) }),
+    rules: ruleSettings(limits),
     maxResident: options.maxResident ?? 256,
     snapshotEvery: options.snapshotEvery ?? 2_000,
     resuming: options.resuming ?? 'all',
@@ -242,6 +255,10 @@ function hostSettings({ limits = {}, ...options }: SkeinOptions): HostSettings {
     warn: options.warn ?? warnProcess,
     onHostEvent: options.onHostEvent ?? (() => undefined),
   })
+}
+
+function ruleSettings({ repetition }: Limits): RuleSettings {
+  return repetition === false ? {} : { repetition: { failing: 8, same: 16, ...repetition } }
 }
 
 /** Undefined where a turn has none, so that nothing is counted for it. */

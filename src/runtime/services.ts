@@ -19,6 +19,7 @@ import type { Quotas } from './host/quotas.js'
 import type { Resuming } from './host/unfinished.js'
 import type { ChildLimits } from './resolve/child-calls.js'
 import type { AgentSetup } from './resolve/agent-setup.js'
+import type { RuleSettings, RulesOfAgent } from './resolve/turn-rules.js'
 import type { Environments } from './secrets/environment.js'
 
 export type Warn = (what: string, thrown: unknown) => void
@@ -32,6 +33,8 @@ export interface HostSettings {
   readonly maxWallClockMs?: number
   /** What a turn may spend. */
   readonly turnLimits?: Amounts
+  /** What holds for the turns of all agents. */
+  readonly rules: RuleSettings
   /** Resting threads that are kept in memory. */
   readonly maxResident: number
   /** Records after which a snapshot is written. */
@@ -59,6 +62,7 @@ export interface Services {
   readonly quotas?: Quotas
   /** Throws where the agent is not defined. `disabled`: agents that may not be called now. */
   setupOf(agent: string, side?: SideName, disabled?: readonly string[]): AgentSetup
+  readonly turnRules: RulesOfAgent
   /** A promise only the first time. */
   model(setup: AgentSetup): Model | Promise<Model>
 }

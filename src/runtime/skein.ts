@@ -5,17 +5,13 @@
  */
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
-import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
+import { outlineOf } from '../agent/outline.js'
+import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
-import { SkeinError, fromFailure } from '../core/failure.js'
-import type { Failure } from '../core/failure.js'
-import { createPool } from '../pool/pool.js'
-import { loadAppWithTools } from './app/load.js'
-import { debugged } from './debugging.js'
+import type { AppSource } from './app/load.js'
 import { createModelGates } from './effects/model-gates.js'
-import { createModels } from './effects/models.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
 import { createClient, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
@@ -25,9 +21,10 @@ import { Quotas } from './host/quotas.js'
 import { createLoad, profileOf } from './identity.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
-import { createAgentSetups } from './resolve/agent-setup.js'
+import { openVaultFor, Reloads } from './reloads.js'
+import type { Reloaded } from './reloads.js'
+import { ServedApp, loadVersion } from './served-app.js'
 import type { Services } from './services.js'
-import { Environments } from './secrets/environment.js'
 import { keySource } from './secrets/key-source.js'
 import type { KeySource } from './secrets/key-source.js'
 import { Secrets } from './secrets/secrets.js'
@@ -35,6 +32,8 @@ import { Secrets } from './secrets/secrets.js'
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
+  /** What its app defines, as plain data. */
+  definitions(): AppOutline
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -42,65 +41,86 @@ export interface Skein extends SkeinClient {
     /** What it says of itself to others. */
     readonly profile: HostProfile
   }
+  /**
+   * Loads the app again, or another one, and serves with it from now on. Threads stay awake, calls that run end on the
+   * version that they began with, and all that follows uses the new one. An app that does not load is refused, and
+   * changes nothing. The name and the version that the host publishes stay.
+   */
+  reload(app?: AppSource): Promise<Reloaded>
 }
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
   const settings = toSettings(options)
   const { clock, random, warn } = settings
   const key = keySource(options)
-  const { app, disconnect } = await loadAppWithTools(options.app)
-  const opened: (() => Promise<void>)[] = [disconnect]
+  const first = await loadVersion(options.app, settings)
+  const opened: (() => Promise<void>)[] = [first.close]
   try {
-    checkApp(app, settings)
-    const pool = await createPool(app, settings.pool)
-    opened.unshift(() => pool.close())
-    // Workers import the app while the store is opened.
-    const loading = pool.loads?.()
     const running: RunningHost = {}
     const self = hostSelf(options, settings, running)
+    // Workers import the app while the store is opened.
     const backend = await settings.store.open('host', self)
     opened.push(() => backend.close())
-    checkLoaded(await loading)
-    const secrets = await openSecrets(app, key, backend)
+    await first.loaded
+    const secrets = await openSecrets(first.app, key, backend)
     const janitor = new Janitor({ backend, clock, random, retention: settings.retention, warn })
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
-    const gates = createModelGates({ app, signals: backend.signals, clock, random })
-    const envs = new Environments({ app, instance: settings.env, secrets })
-    const { leaseMs } = backend.leases
-    const services: Services = {
-      app,
-      clock,
-      envs,
-      pool: debugged(pool, { envs, warn }),
-      blobs: backend.blobs,
-      leaseMs,
-      orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
-      quota: settings.fileQuota,
-      childLimits: settings.childLimits,
-      setupOf: createAgentSetups(app),
-      model: createModels(app, { clock, random, gates }),
-      ...defined({ quotas }),
-    }
-    const host = await Host.open({
-      backend,
-      services,
-      settings: settings.host,
-      removed: () => janitor.sweep(),
-    })
+    const gates = createModelGates({ app: () => served.app, signals: backend.signals, clock, random })
+    const served = new ServedApp(first, { settings, secrets, gates })
+    const services = createServices({ served, settings, backend, ...defined({ quotas }) })
+    const host = await Host.open({ backend, services, settings: settings.host, removed: () => janitor.sweep() })
     running.host = host
     janitor.begin()
     const client = createClient({ backend, clock, random, secrets })
+    const reloads = new Reloads({ source: options.app, settings, secrets, served, host })
     const close = once(async () => {
-      await Promise.all([janitor.close(), host.close()])
+      await Promise.all([reloads.close(), janitor.close(), host.close()])
       gates.close()
-      await pool.close()
-      await disconnect()
+      await served.close()
       await client.close()
     })
-    return withHost(client, { app, profile: self.profile, host, close })
+    return withHost(client, { served, profile: self.profile, host, reloads, close })
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
+  }
+}
+
+interface ServiceParts {
+  readonly served: ServedApp
+  readonly settings: Settings
+  readonly backend: Backend
+  readonly quotas?: Quotas
+}
+
+/** What depends on the app is read anew each time: it may have been replaced. */
+function createServices({ served, settings, backend, quotas }: ServiceParts): Services {
+  const { clock, warn, fileQuota, childLimits } = settings
+  const { leaseMs } = backend.leases
+  return {
+    get app() {
+      return served.app
+    },
+    get envs() {
+      return served.envs
+    },
+    get setupOf() {
+      return served.setupOf
+    },
+    get turnRules() {
+      return served.turnRules
+    },
+    get model() {
+      return served.model
+    },
+    pool: served.pool,
+    clock,
+    blobs: backend.blobs,
+    leaseMs,
+    orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
+    quota: fileQuota,
+    childLimits,
+    ...defined({ quotas }),
   }
 }
 
@@ -110,22 +130,27 @@ interface RunningHost {
 }
 
 interface HostParts extends Pick<Skein, 'close'> {
-  readonly app: App
+  readonly served: ServedApp
   readonly profile: HostProfile
   readonly host: Host
+  readonly reloads: Reloads
 }
 
 /** A client, and what only the process of a host knows. */
-function withHost(client: SkeinClient, { app, profile, host, close }: HostParts): Skein {
+function withHost(client: SkeinClient, { served, profile, host, reloads, close }: HostParts): Skein {
   return {
     ...client,
-    agents: agentNames(app),
+    get agents() {
+      return agentNames(served.app)
+    },
+    definitions: () => outlineOf(served.app),
     host: {
       get threadsAwake() {
         return host.work.awake
       },
       profile,
     },
+    reload: (app) => reloads.reload(app),
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -143,44 +168,11 @@ function hostSelf({ app, name, version }: SkeinOptions, settings: Settings, runn
   }
 }
 
-/**
- * The vault is opened with the first value, but now where that would be too late: `scopedEnv` values are sealed while
- * the thread decides, which cannot wait for it; and a key file is read once, because it may be a pipe.
- */
+/** A key file is read once, because it may be a pipe. */
 async function openSecrets(app: App, key: KeySource | undefined, backend: Backend): Promise<Secrets> {
   const secrets = new Secrets({ source: key, backend })
   await secrets.join()
-  if (declaresScoped(app) || key?.from === 'file') await secrets.ready()
+  if (key?.from === 'file') await secrets.ready()
+  await openVaultFor(app, secrets)
   return secrets
-}
-
-function declaresScoped({ prompts }: App): boolean {
-  return [...prompts.values()].some(({ tools = [] }) =>
-    tools.some(
-      (tool) =>
-        typeof tool === 'object' &&
-        'immediate' in tool &&
-        typeof tool.immediate === 'object' &&
-        tool.immediate.scopedEnv !== undefined,
-    ),
-  )
-}
-
-function checkLoaded(failed: Failure | undefined): void {
-  if (!failed) return
-  const advice =
-    'every worker imports the app by itself; if it needs variables of the environment, name them in workers.env ' +
-    '(--worker-env)'
-  throw new SkeinError('APP_NOT_LOADED', `the app does not load in a worker: ${failed.message} (${advice})`, {
-    cause: fromFailure(failed),
-  })
-}
-
-/** A secret that is too short to be masked is refused (F3). */
-function checkApp(app: App, { env, warn }: Settings): void {
-  const { isDeclaredSecret } = createDeclarations(app)
-  for (const [name, value] of Object.entries(env))
-    if (isDeclaredSecret(name) && isTooShort(value))
-      throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
-  for (const warning of app.warnings) warn(warning, undefined)
 }

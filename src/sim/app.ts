@@ -10,6 +10,7 @@ import type { ManualClock } from '../core/manual-clock.js'
 import type { Model } from '../models/port.js'
 import { abortable } from '../models/retry/abort.js'
 import { toModel } from '../models/to-model.js'
+import { appPath, importFile } from '../runtime/app/load.js'
 import type { FaultPlan } from './faults.js'
 import { Life } from './life.js'
 import type { Outside } from './outside.js'
@@ -41,12 +42,12 @@ export interface AppServices {
   readonly outside: Outside
 }
 
-/** A list of definitions, or a module that exports them. */
+/** A list of definitions, a module that exports them, or its URL or path, or that of a folder by convention. */
 export type SimApp = readonly Definition[] | Readonly<Record<string, unknown>> | URL | string
 
 export async function definitionsOf(app: SimApp): Promise<readonly Definition[]> {
   if (Array.isArray(app)) return app
-  const module: object = app instanceof URL || typeof app === 'string' ? await import(String(app)) : app
+  const module: object = app instanceof URL || typeof app === 'string' ? await importFile(appPath(app)) : app
   const found = [
     ...new Set<unknown>(Object.values(module).flatMap((value) => (Array.isArray(value) ? value : [value]))),
   ]

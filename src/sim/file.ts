@@ -2,11 +2,13 @@
 import { resolve } from 'node:path'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
+import { checkOptions } from '../core/options.js'
 import { importFile } from '../runtime/app/load.js'
-import { runSimulation } from './simulate.js'
+import { runSimulation, seedSchema } from './simulate.js'
 import type { SeedOptions, SimReport, SimulateOptions } from './simulate.js'
 
 export async function runFile(path: string, seeds: SeedOptions): Promise<SimReport> {
+  checkOptions(seedSchema, seeds, 'simulateFile')
   return runSimulation({ ...(await simulationIn(path)), ...seeds })
 }
 

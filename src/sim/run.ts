@@ -70,6 +70,8 @@ export interface RunOutcome<Result> {
   readonly digest: string
   readonly extent: Extent
   readonly faults: readonly Fault[]
+  /** Requests to services that were refused, and answers that were lost. */
+  readonly serviceFaults: number
   readonly virtualMs: number
   readonly takeOvers: number
   readonly final: Final
@@ -109,6 +111,7 @@ export class SimulationRun<Names extends string, Result> {
   #hosts: SimHosts | undefined
   #client: SkeinClient | undefined
   #activity = 0
+  #serviceFaults = 0
 
   constructor(options: RunOptions<Names, Result>) {
     const { seed, partitions, leaseMs, faults, extent, mostFaults, services } = options
@@ -131,6 +134,7 @@ export class SimulationRun<Names extends string, Result> {
       random: random.stream('world'),
       services,
       calm: () => plan.isOver,
+      onFault: () => this.#serviceFaults++,
     })
     this.#network = {
       clock: this.#clock,
@@ -139,7 +143,7 @@ export class SimulationRun<Names extends string, Result> {
       random: random.stream('network'),
       leaseMs,
       count: { requests: 0, commits: 0 },
-      doubled: new Set(),
+      doubled: new Map(),
       leave: (life) => this.#hosts?.leave(life),
       committed: (commit, outcome, life) => this.#committed(commit, outcome, life),
     }
@@ -212,6 +216,7 @@ export class SimulationRun<Names extends string, Result> {
       digest: this.#digest.digest('hex'),
       extent: { ...this.#network.count },
       faults: this.#plan.done,
+      serviceFaults: this.#serviceFaults,
       virtualMs: this.#clock.now() - startMs,
       takeOvers: this.#store.takeOvers,
       final,

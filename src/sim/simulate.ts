@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { Definition } from '../agent/define.js'
 import { defined } from '../core/defined.js'
 import { SkeinError } from '../core/failure.js'
+import { checkOptions } from '../core/options.js'
 import type { Model } from '../models/port.js'
 import type { SkeinOptions } from '../runtime/options.js'
 import { definitionsOf } from './app.js'
@@ -57,7 +58,8 @@ export interface SimReport {
   readonly seeds: number
   /** Different courses of events among them. */
   readonly interleavings: number
-  readonly faults: Readonly<Partial<Record<Fault['kind'], number>>>
+  /** By kind; `services`: requests that a service refused, and answers of theirs that were lost. */
+  readonly faults: Readonly<Partial<Record<Fault['kind'] | 'services', number>>>
   readonly takeOvers: number
   readonly commits: number
   readonly threads: number
@@ -80,7 +82,11 @@ const service = z.strictObject({
   refuses: z.number().min(0).max(1).optional(),
   answer: z.custom<ServiceOptions['answer']>().optional(),
 })
-const optionsSchema = z.strictObject({
+export const seedSchema = z.strictObject({
+  seeds: z.union([z.number().int().positive(), z.array(z.number().int()).min(1)]).optional(),
+  seed: z.number().int().optional(),
+})
+const optionsSchema = seedSchema.extend({
   app: z.custom<SimApp>(
     (value) => value !== undefined && value !== null,
     'is missing: definitions, a module, or a function',
@@ -96,8 +102,6 @@ const optionsSchema = z.strictObject({
   skein: z.looseObject({}).optional(),
   secrets: z.array(z.string()).readonly().optional(),
   check: z.custom<() => void>((value) => typeof value === 'function', 'must be a function').optional(),
-  seeds: z.union([z.number().int().positive(), z.array(z.number().int()).min(1)]).optional(),
-  seed: z.number().int().optional(),
   hosts: z.number().int().positive().optional(),
   faults: faultSchema.optional(),
   scenario: z.custom<() => Promise<unknown>>((value) => typeof value === 'function', 'must be a function'),
@@ -134,7 +138,7 @@ export interface Simulation<Result> {
 export async function prepareSimulation<Result, Names extends string = never>(
   options: SimulateOptions<Names, Result>,
 ): Promise<Simulation<Result>> {
-  checkOptions(options)
+  checkOptions(optionsSchema, options, 'simulate')
   const base = await runOptions(options)
   const runQuietly = (): Promise<RunOutcome<Result>> =>
     new SimulationRun({ ...base, seed: 0, calm: true, faults: {}, extent: none, check: () => undefined }).run()
@@ -181,11 +185,6 @@ function toSeed(text: string): number {
   throw new SkeinError('BAD_OPTION', `SKEIN_SEED is the number of a seed; this is ${JSON.stringify(text)}`)
 }
 
-function checkOptions(options: unknown): void {
-  const checked = optionsSchema.safeParse(options)
-  if (!checked.success) throw new SkeinError('BAD_OPTION', `simulate: ${z.prettifyError(checked.error)}`)
-}
-
 async function runOptions<Names extends string, Result>(
   options: SimulateOptions<Names, Result>,
 ): Promise<Omit<RunOptions<Names, Result>, 'seed' | 'extent' | 'check'>> {
@@ -224,7 +223,7 @@ async function definedBy(app: SimApp): Promise<() => readonly Definition[]> {
 /** Adds up what happened. */
 class ReportBuilder {
   readonly #digests = new Set<string>()
-  readonly #faults: Partial<Record<Fault['kind'], number>> = {}
+  readonly #faults: { -readonly [Kind in keyof SimReport['faults']]: number } = {}
   #sums = {
     seeds: 0,
     takeOvers: 0,
@@ -241,6 +240,7 @@ class ReportBuilder {
     const threads = [...outcome.final.threads.values()]
     this.#digests.add(outcome.digest)
     for (const { kind } of outcome.faults) this.#faults[kind] = (this.#faults[kind] ?? 0) + 1
+    if (outcome.serviceFaults > 0) this.#faults.services = (this.#faults.services ?? 0) + outcome.serviceFaults
     const more = {
       seeds: 1,
       takeOvers: outcome.takeOvers,

@@ -5,7 +5,7 @@
  * - Signals of one process on one topic keep their order (J7), late or not. One that is lost is followed by `missed`.
  * - A commit that dies with its host is applied or not, by chance; nobody is told.
  */
-import type { Backend, Commit, CommitResult, Send, Store } from '../backend/port.js'
+import type { Backend, Commit, CommitResult, Removal, RemovalResult, Send, Store } from '../backend/port.js'
 import type { Clock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
 import type { Json } from '../core/json.js'
@@ -23,8 +23,8 @@ export interface Network {
   readonly leaseMs: number
   /** Numbers the requests and commits of the run. */
   readonly count: { requests: number; commits: number }
-  /** Mail that is to arrive a second time. */
-  readonly doubled: Set<Send>
+  /** Mail that is to arrive a second time, and what makes it arrive at once. */
+  readonly doubled: Map<Send, () => void>
   /** A host is asked to close. */
   leave(life: Life): void
   /** A commit was applied. */
@@ -103,7 +103,7 @@ class View {
     const apply = async (): Promise<CommitResult> => {
       const result = await this.#backend.commit(commit)
       committed(commit, result, life)
-      if (result.ok) for (const send of commit.sends) this.#double(send)
+      if (result.ok) for (const send of commit.sends) void this.#double(send)
       return result
     }
     count.commits++
@@ -158,7 +158,7 @@ class View {
         get: (hash) => this.#read(hash),
       },
       trees: {
-        remove: (removal) => this.#ask(() => trees.remove(removal)),
+        remove: (removal) => this.#ask(() => this.#remove(removal)),
         sweep: (options) => this.#ask(() => trees.sweep(options)),
       },
       leases: {
@@ -174,21 +174,31 @@ class View {
     }
   }
 
-  /** A sender that is not sure may send again. */
+  /** A sender that is not sure sends again, and is told when both have arrived (J4). */
   async #put(send: Send): Promise<void> {
     await this.#ask(() => this.#backend.mailbox.put(send))
-    this.#double(send)
+    await this.#life.hear(this.#double(send) ?? Promise.resolve())
   }
 
-  #double(send: Send): void {
+  /** Resolves when the mail has arrived again; undefined where it comes once. */
+  #double(send: Send): Promise<void> | undefined {
     const { plan, clock, doubled } = this.#network
-    if (!plan.draw('mail', `${send.id} to ${send.to} arrives twice`)) return
-    const again = (): void => {
-      doubled.delete(send)
-      this.#backend.mailbox.put(send).catch(() => undefined) // its sender has closed the store
-    }
-    doubled.add(send)
-    clock.wakeAt(clock.now() + plan.stream('mail').between(0, 500), again)
+    if (!plan.draw('mail', `${send.id} to ${send.to} arrives twice`)) return undefined
+    return new Promise((resolve) => {
+      const again = (): void => {
+        if (!doubled.delete(send)) return
+        this.#backend.mailbox.put(send).then(resolve, () => resolve()) // its sender has closed the store
+      }
+      doubled.set(send, again)
+      clock.wakeAt(clock.now() + plan.stream('mail').between(0, 500), again)
+    })
+  }
+
+  /** What a thread sends again arrives while its tree is there: before its next owner has the lease (NC2). */
+  async #remove(removal: Removal): Promise<RemovalResult> {
+    for (const [send, again] of this.#network.doubled)
+      if ((await this.#backend.heads.get(send.to))?.root === removal.root) again()
+    return this.#backend.trees.remove(removal)
   }
 
   async #write(bytes: Parameters<Backend['blobs']['put']>[0]): ReturnType<Backend['blobs']['put']> {

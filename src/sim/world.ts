@@ -52,6 +52,8 @@ export interface WorldOptions<Names extends string> {
   readonly services: Readonly<Record<Names, ServiceOptions>>
   /** Nothing goes wrong any more. */
   readonly calm: () => boolean
+  /** Told of each request that was refused, and of each answer that was lost. */
+  readonly onFault?: () => void
 }
 
 export function createWorld<Names extends string>(options: WorldOptions<Names>): World<Names> {
@@ -84,7 +86,7 @@ export function sleepBy(clock: ManualClock, ms: number): Promise<void> {
 
 function createService<Names extends string>(
   name: Names,
-  { clock, random, services, calm }: WorldOptions<Names>,
+  { clock, random, services, calm, onFault }: WorldOptions<Names>,
   entries: LedgerEntry[],
 ): Service {
   const { latencyMs = [1, 50], loses = 0, refuses = 0, answer = answerNumber } = services[name]
@@ -107,9 +109,13 @@ function createService<Names extends string>(
       const reply = (tell: () => void): void =>
         void clock.wakeAt(clock.now() + back, () => (life ? life.run(tell) : tell()))
       clock.wakeAt(clock.now() + there, () => {
-        if (refused && !calm()) return reply(() => reject(new Error(`${name} refused the request; nothing was done`)))
+        const fail = (why: string): void => {
+          onFault?.()
+          reply(() => reject(new Error(why)))
+        }
+        if (refused && !calm()) return fail(`${name} refused the request; nothing was done`)
         const answered = act(request, key, life?.name ?? 'scenario')
-        if (lost && !calm()) return reply(() => reject(new Error(`the connection to ${name} broke; was it done?`)))
+        if (lost && !calm()) return fail(`the connection to ${name} broke; was it done?`)
         reply(() => resolve(answered))
       })
     })

@@ -14,11 +14,9 @@ import { memory } from '../../src/backend/memory/memory.js'
 import type { Store } from '../../src/backend/port.js'
 import { callKey, modelKey } from '../../src/core/effect.js'
 import type { Message } from '../../src/core/records/message.js'
-import type { ThreadRecord } from '../../src/core/records/record.js'
 import { scriptedModel } from '../../src/models/scripted.js'
-import { chainStart, decode, pack } from '../../src/runtime/journal/journal.js'
-import { sealMail } from '../../src/runtime/journal/mail.js'
 import { createSkein } from '../../src/runtime/skein.js'
+import { plant, recordsOf } from '../helpers/cut.js'
 import { deferred, turn } from '../helpers/deferred.js'
 
 const thread = 'cut'
@@ -30,6 +28,11 @@ const messages = [
   { id: 'm3', text: 'again', delivery: 'new_turn' },
   { id: 'm4', text: 'plain', delivery: 'new_turn' },
 ] as const
+
+const sent = messages.map(({ id, text, delivery }) => ({
+  id,
+  command: { kind: 'message', role: 'user', text, delivery } as const,
+}))
 
 /**
  * What ran, by key. No call ends before `open` was called (so that every message of the scenario is there by then),
@@ -83,13 +86,6 @@ async function localSource(): Promise<Store> {
   return local(folder)
 }
 
-async function readAll(source: Store): Promise<ThreadRecord[]> {
-  const backend = await source.open('client')
-  const records = (await backend.journal.read(thread)).flatMap((entry) => decode(thread, entry))
-  await backend.close()
-  return records
-}
-
 /** Everything of a message but when it was written. */
 function timeless(transcript: readonly Message[]): unknown[] {
   return transcript.map(({ at: _, ...rest }) => rest)
@@ -107,40 +103,6 @@ async function finish(source: Store, scenario: ReturnType<typeof createScenario>
   return transcript
 }
 
-/** A store as a crash would leave it after `kept`: those records, and the mail that they do not finish. */
-async function plant(source: Store, kept: readonly ThreadRecord[]): Promise<void> {
-  const backend = await source.open('host')
-  const lease = await backend.leases.acquire(0)
-  const accepted = new Set(kept.map(({ by }) => by))
-  if (kept.length > 0) {
-    const head = {
-      agent: 'looker',
-      status: 'thinking',
-      root: thread,
-      path: [thread],
-      tags: [],
-      rest: false,
-      createdAt: 0,
-      updatedAt: 0,
-    }
-    await backend.commit({
-      thread,
-      expected: 0,
-      epoch: lease?.epoch ?? 0,
-      entry: pack(kept, chainStart),
-      head,
-      sends: [],
-      done: [],
-    })
-    for (const { id, text, delivery } of messages) {
-      if (!accepted.has(id))
-        await backend.mailbox.put({ to: thread, id, body: sealMail({ kind: 'message', role: 'user', text, delivery }) })
-    }
-  }
-  await lease?.release()
-  await backend.close()
-}
-
 describe.each([
   ['memory', async () => memory()],
   ['local', localSource],
@@ -149,7 +111,7 @@ describe.each([
     const source = await makeSource()
     const whole = createScenario()
     const transcript = await finish(source, whole)
-    const records = await readAll(source)
+    const records = await recordsOf(source, thread)
     expect(new Set(whole.ran).size).toBe(10)
     expect(transcript.length).toBeGreaterThan(18)
 
@@ -157,7 +119,7 @@ describe.each([
       const kept = records.slice(0, cut)
       const again = createScenario()
       const planted = await makeSource()
-      await plant(planted, kept)
+      await plant(planted, { thread, agent: 'looker', kept, sent })
       expect(await finish(planted, again), `cut before record ${cut + 1} (${records[cut]?.type})`).toEqual(transcript)
 
       const done = kept.flatMap((record) =>

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { transform } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { chatAnswer, startModelServer } from '../helpers/model-server.js'
 import { binary, launch, place } from '../src/cli/binary.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -51,6 +52,9 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '14-structured-output',
+    '15-skills',
+    '16-real-model',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -241,6 +245,14 @@ test('09-two-hosts: one of them is killed, the other goes on, and no river is bo
   expect(booked).toBeLessThan(24)
 })
 
+test('R3, T12: 14-structured-output gives a value of a schema, and stops where it is told to', async () => {
+  expect((await printed(main('14-structured-output'))).trimEnd().split('\n')).toEqual([
+    'outline: Harbour, 3 pages, after 2 replies',
+    'stop_when (3 steps of 3): I have read 3 pages.',
+    'asked for, and not run: read {"page":1}',
+  ])
+})
+
 test('10-front-desk: a prompt sorts, agents take over with the whole history', async () => {
   expect(await printed(main('10-front-desk'))).toMatch(
     new RegExp(`^${frontDesk.replaceAll(/[.*+?^$(){}|[\]\\]/g, '\\$&').replace('<key>', '[\\w-]{6}')}$`),
@@ -323,6 +335,46 @@ test('B8: 11-simulate finds the refund that is paid twice, and its three lines m
   )
   expect(text).toMatch(/\n    repeat it with SKEIN_SEED=\d+\n✓ mended: 50 seeds, 50 different courses of events/)
 })
+
+test('16-real-model: says what to set; with an OpenAI-compatible server it asks that', async () => {
+  expect(await printed(main('16-real-model'))).toMatch(/^No model is configured\. [^]*\n {2}OPENAI_BASE_URL +an OpenAI/)
+  const server = await startModelServer([
+    chatAnswer(
+      [{ tool_calls: [{ index: 0, id: 'x', function: { name: 'price', arguments: '{"fruit":"apples"}' } }] }],
+      'tool_calls',
+    ),
+    chatAnswer([{ content: '3 kg of apples ' }, { content: 'are 7.20 euros.' }]),
+  ])
+  onTestFinished(() => server.close())
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'none', MODEL: 'small' }
+  const { code, stdout, stderr } = await launch(process.execPath, [main('16-real-model')], { env }).ended
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: '3 kg of apples are 7.20 euros.\n\nan OpenAI-compatible server: completed, 22 in / 14 out tokens\n',
+    stderr: '',
+  })
+  expect(server.bodies).toMatchObject([
+    { model: 'small' },
+    { messages: expect.arrayContaining([{ role: 'tool', tool_call_id: 'call_1_0', content: '2.4' }]) },
+  ])
+})
+
+test('E2, E3: 15-skills: an agent in Markdown loads the skill that fits, and runs its script', async () => {
+  // Not what is built: beside a source the folder app would find its output, and know two definitions of one name.
+  expect(await printed('--import', 'tsx', join(examples, '15-skills/main.ts'))).toBe(skills)
+})
+
+const skills = `user: Make an invoice of /hours.csv.
+→ load_skill {"name":"invoices"}
+  load_skill: <skill name="invoices"> # Invoices 1. The rate per hour is in \`references/rates.md\`. 2. Copy \`sc
+→ read_skill_file {"skill":"invoices","path":"references/rates.md"}
+  read_skill_file: # Rates An hour in the workshop is 60 euros.${' '}
+→ read_skill_file {"skill":"invoices","path":"scripts/total.sh","saveAs":"/total.sh"}
+  read_skill_file: /total.sh: a copy of invoices/scripts/total.sh (123 bytes)
+→ bash {"cmd":"sh","args":["/total.sh","/hours.csv","60"]}
+  bash: 450${' '}
+assistant: The invoice is over 450 euros.
+`
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

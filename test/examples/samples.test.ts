@@ -18,8 +18,8 @@ const blocksOf = (path: string): readonly string[] =>
 /** What the fragments of the documents take for granted. */
 const prelude = `
 import {
-  SkeinError, connectSkein, createSkein, defineAgent, defineModel, definePrompt, defineTool, fromMcp, fromTools, hostTools,
-  local, memory, nats,
+  SkeinError, connectSkein, createSkein, defineAgent, defineModel, definePrompt, defineTool, fromMcp, fromSkills, fromTools,
+  hasToolCall, hostTools, local, maxCost, memory, nats, stepCountIs,
 } from 'skein'
 import type { Definition, ModelReply, ModelRequest, Run, Skein, Thread, ToolState } from 'skein'
 import { scriptedModel } from 'skein/testing'
@@ -37,11 +37,11 @@ function asScope(block: string): string {
   return `${prelude}{\n${code}\n}\n`
 }
 
-const wholeFiles = ['tools.md', 'simulation.md']
+const wholeFiles = ['tools.md', 'simulation.md', 'http.md']
 
 test.each(wholeFiles)('the code in docs/%s compiles, read as one file', async (name) => {
   const code = blocksOf(join('docs', name)).join('\n')
-  expect(code).toContain('defineTool(')
+  expect(code).toMatch(/defineTool\(|createHandler\(/)
   expect(await typeErrors([code])).toBe('')
 })
 

@@ -54,7 +54,8 @@ const zones: Readonly<Record<string, Zone>> = {
     ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/sim', 'src/replay', 'src/index.ts'],
   },
   'src/cli': { ours: [...doors, 'src/core/defined.ts'] },
-  'src/http': { ours: doors },
+  'src/http': { ours: [...doors, 'src/core/defined.ts', 'src/core/clock.ts'] },
+  'src/server.ts': { ours: ['src/http'] },
 }
 
 function zoneOf(path: string): string {

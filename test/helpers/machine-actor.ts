@@ -4,7 +4,8 @@
  */
 import { createActor } from 'xstate'
 import { threadMachine } from '../../actors/thread/machine.js'
-import { ThreadActors, moveActor, positionAt } from '../../actors/thread/position.js'
+import { ThreadActors, moveActor } from '../../actors/thread/live-thread.js'
+import { positionAt } from '../../actors/thread/position.js'
 import type { Move, Position } from '../../actors/thread/position.js'
 
 type Value = ReturnType<typeof threadMachine.resolveState>['value']

@@ -13,6 +13,8 @@ export interface Tap {
   mail?: (send: Send, put: () => Promise<void>) => void
   /** Told of each snapshot. */
   snapshot?: (thread: string, body: Uint8Array) => void
+  /** Told of each subscription; what it gives is called when that ends. */
+  subscribed?: (topic: string) => () => void
   /** What the journal gives, entry by entry. */
   entry?: (entry: StoredEntry) => StoredEntry
 }
@@ -26,6 +28,17 @@ function tapInto(backend: Backend, tap: Tap): Backend {
     entries.map((entry) => tap.entry?.(entry) ?? entry)
   return {
     ...backend,
+    signals: {
+      ...backend.signals,
+      subscribe(topic, ...listeners) {
+        const stop = backend.signals.subscribe(topic, ...listeners)
+        const ended = tap.subscribed?.(topic)
+        return () => {
+          ended?.()
+          stop()
+        }
+      },
+    },
     commit: (commit) => (tap.commit ? tap.commit(commit, () => backend.commit(commit)) : backend.commit(commit)),
     trees: {
       ...backend.trees,

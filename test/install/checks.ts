@@ -3,6 +3,7 @@
  */
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { complaintsIn, declaration, linesOf, mentions } from '../helpers/named-app.js'
 import { mustRun, readmeExample, root, run, typeErrors, writeFiles } from './project.js'
 
 export interface Project {
@@ -37,6 +38,9 @@ export async function checkPrograms(
     'user.ts': await readFile(join(root, 'test/types/fixtures/user.ts'), 'utf8'),
   })
   expectEqual(await typeErrors(folder, { files: ['main.ts', 'user.ts'], tsc, libraries }), '', 'the compiler')
+  await writeFiles(folder, { 'names.ts': mentions, 'skein.d.ts': declaration })
+  const wrong = await typeErrors(folder, { files: ['names.ts', 'skein.d.ts'], tsc, libraries })
+  expectEqual(complaintsIn(wrong).join(), linesOf(mentions, '// wrong').join(), 'lines with wrong names (E3)')
   const { stdout } = await mustRun(folder, process.execPath, ['out/main.js'])
   expectMatch(stdout, /^1 \+ 2 is 3\.\n[\s\S]*stopReason: 'completed'/, 'the program of the README')
   return stdout
@@ -51,6 +55,16 @@ export async function checkApp({ folder }: Project): Promise<void> {
     new RegExp(`Good day grams \\S*/src/app\\.ts \\S*/src \\S*/src/app\\.ts`),
     'the app in the workspace',
   )
+}
+
+/** What `skein init` made in the folder: it answers offline, its test passes, and it compiles. */
+export async function checkMade({ folder }: Project, script = ['npm', 'run']): Promise<string> {
+  const [command = '', ...before] = script
+  const { stdout } = await mustRun(folder, command, [...before, 'start'])
+  expectMatch(stdout, /^It is 42\. \(.*OPENAI_API_KEY/m, 'the start of a new project')
+  await mustRun(folder, command, [...before, 'test'])
+  await mustRun(folder, command, [...before, 'types'])
+  return stdout
 }
 
 /** A program with Skein in it is bundled as docs/apps.md says, and runs. */

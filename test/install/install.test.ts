@@ -4,9 +4,9 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { checkPrograms, measure } from './checks.js'
-import { emptyFolder, pack, root } from './project.js'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { checkMade, checkPrograms, measure } from './checks.js'
+import { emptyFolder, mustRun, pack, root } from './project.js'
 
 /** It loads packages of a registry. */
 
@@ -40,4 +40,13 @@ describe('an empty project', () => {
   it('E7: the docs are in the package', async () => {
     expect(await readdir(join(folder, 'node_modules/skein/docs'))).toContain('tools.md')
   })
+})
+
+it('E6: what init makes is installed, starts offline, and passes its own test', { timeout: 600_000 }, async () => {
+  const { folder, remove } = await emptyFolder()
+  onTestFinished(remove)
+  const made = join(folder, 'my-agents')
+  await mustRun(folder, process.execPath, [join(root, 'dist/src/cli/main.js'), 'init', 'my-agents'])
+  await mustRun(made, 'npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', await pack(folder)])
+  expect(await checkMade({ folder: made })).toContain('It is 42.')
 })

@@ -20,8 +20,6 @@ it('B8: a tree that is deleted while it runs is gone, and another with its id li
   await simulate({
     app,
     seeds: seedsOf('deletes'),
-    // All but mail that arrives twice: a `create` that comes again after the deletion makes the thread again.
-    faults: { crash: 2, pause: 1, cut: 1, stores: 0.02, signals: 0.2, models: 0.05, skewMs: 200 },
     scenario: async ({ skein, world }) => {
       for (const ms of [50, 300, 600]) {
         const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })

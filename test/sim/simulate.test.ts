@@ -76,6 +76,14 @@ it('B8: a failing seed is printed with what went wrong, and fails in the same wa
   expect((await failureOf(simulate({ ...paid, seeds: 50 }))).message).toBe(first.message)
 })
 
+it('B8: what services refused and whose answers they lost is counted among the faults', async () => {
+  const report = async (bank: { loses?: number; refuses?: number }) =>
+    (await simulate({ ...paid, services: { bank }, seeds: 10, faults: 'none', check: () => undefined })).faults
+  expect((await report({ loses: 0.3 })).services).toBeGreaterThan(0)
+  expect((await report({ refuses: 0.3 })).services).toBeGreaterThan(0)
+  expect(await report({})).toEqual({})
+})
+
 it('B8: a host dies at any commit, before or after it is applied; the clock is virtual', async () => {
   const sleepy = (world: World): readonly Definition[] =>
     clerk({

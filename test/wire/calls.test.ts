@@ -116,6 +116,44 @@ describe.each(providerNames)('%s', (name) => {
   })
 })
 
+describe.each(providerNames)('%s', (name) => {
+  test('R3: a reply that was cut is gone on with: its model reads what it said, and that it was cut', async () => {
+    const { model, taken, refused } = await strict(name, [
+      { pieces: [{ say: 'The first half, ' }], finish: 'length' },
+      { pieces: [{ say: 'and the second.' }] },
+      { pieces: [{ say: 'Fine.' }] },
+    ])
+    const thread = await start(model, [])
+    expect(await thread.send('Go.').result()).toMatchObject({ stopReason: 'reply_cut', finishReason: 'length' })
+    await thread.resume()
+    await thread.settled()
+    const said = (await thread.messages()).map(({ text }) => text)
+    expect(said).toEqual(['Go.', 'The first half, ', 'and the second.'])
+    expect(JSON.stringify(taken[1])).toMatch(/The first half,.*Go on exactly where it ended/)
+    expect(await thread.resume()).toBe(false)
+    await thread.send('Thanks.').result()
+    expect(JSON.stringify(taken[2])).not.toContain('Go on exactly')
+    expect(refused).toEqual([])
+  })
+})
+
+test('R3: what Anthropic paused goes on with what it has said, and nothing else', async () => {
+  const { model, taken, refused } = await strict('anthropic', [
+    { pieces: [{ say: 'Searching.' }], finish: 'pause' },
+    { pieces: [{ say: 'Found.' }] },
+  ])
+  const thread = await start(model, [])
+  await thread.send('Go.').result()
+  await thread.resume()
+  await thread.settled()
+  expect((await thread.messages()).at(-1)).toMatchObject({ role: 'assistant', text: 'Found.' })
+  expect(taken[1]?.['messages']).toMatchObject([
+    { role: 'user' },
+    { role: 'assistant', content: [{ text: 'Searching.' }] },
+  ])
+  expect(refused).toEqual([])
+})
+
 test('what Anthropic pauses is told apart', async () => {
   const { model } = await strict('anthropic', [{ pieces: [{ say: 'Searching.' }], finish: 'pause' }])
   expect(await (await start(model, [])).send('Go.').result()).toMatchObject({

@@ -33,7 +33,9 @@ export function refusedByAnthropic(issued: Issued): Refuse {
     const messages = items(body['messages'])
     return first([
       ...items(body['tools']).map((tool, at) =>
-        schemaRefusal(tool['input_schema'], `tools.${at}.custom.input_schema.type: Field required`),
+        tool['type'] !== undefined && tool['type'] !== 'custom'
+          ? undefined
+          : schemaRefusal(tool['input_schema'], `tools.${at}.custom.input_schema.type: Field required`),
       ),
       brokenText(body),
       ...messages.flatMap((message) =>
@@ -43,6 +45,7 @@ export function refusedByAnthropic(issued: Issued): Refuse {
       ),
       ...messages.map((message, at) => emptyBlock(message, at)),
       ...messages.map((message, at) => pairs(messages, message, at)),
+      ...messages.map((message, at) => serverPairs(message, at)),
       ...messages.flatMap((message, at) =>
         items(message['content']).map((block, index) => unsigned(block, `messages.${at}.content.${index}`, issued)),
       ),
@@ -63,6 +66,17 @@ function emptyBlock(message: Item, at: number): string | undefined {
   return content.some((block) => block['type'] === 'text' && text(block['text']).trim() === '')
     ? 'messages: text content blocks must be non-empty'
     : undefined
+}
+
+/** "`web_search` tool use with id … was found without a corresponding `web_search_tool_result` block" */
+function serverPairs(message: Item, at: number): string | undefined {
+  const asked = idsOf(message, 'server_tool_use', 'id')
+  const given = idsOf(message, 'web_search_tool_result', 'tool_use_id')
+  const lone = asked.find((id) => !given.includes(id))
+  return lone === undefined
+    ? undefined
+    : `messages.${at}: \`web_search\` tool use with id \`${lone}\` was found without a corresponding ` +
+        '`web_search_tool_result` block'
 }
 
 /**
@@ -185,6 +199,8 @@ export const refusedByChat: Refuse = (body) => {
 /** "Invalid schema for function 'x': schema must be a JSON Schema of 'type: "object"', got 'type: "None"'." */
 function schemaOfFunction(called: unknown): string | undefined {
   const fields = isObject(called) ? called : {}
+  // A tool that the provider runs has no schema.
+  if (fields['type'] !== undefined && fields['type'] !== 'function') return undefined
   return schemaRefusal(
     fields['parameters'],
     `Invalid schema for function '${text(fields['name'])}': schema must be a JSON Schema of 'type: "object"', got ` +

@@ -8,6 +8,8 @@ export type Piece =
   | { readonly say: string; readonly mark?: string }
   /** A text is sent as it is, so that it may be cut off. */
   | { readonly call: string; readonly args: object | string; readonly id: string; readonly mark?: string }
+  /** A block as it is; Anthropic's. */
+  | { readonly block: object }
 
 export type Finish = 'stop' | 'length' | 'filter' | 'pause'
 
@@ -57,6 +59,7 @@ function anthropicBlock(piece: Piece): readonly [block: object, deltas: readonly
     ]
   }
   if ('redacted' in piece) return [{ type: 'redacted_thinking', data: piece.redacted }, []]
+  if ('block' in piece) return [piece.block, []]
   if ('say' in piece) return [{ type: 'text', text: '' }, [{ type: 'text_delta', text: piece.say }]]
   return [
     { type: 'tool_use', id: piece.id, name: piece.call, input: {} },
@@ -168,6 +171,7 @@ function googlePart(piece: Piece): object {
   const signed = 'mark' in piece && piece.mark !== undefined ? { thoughtSignature: piece.mark } : {}
   if ('think' in piece) return { text: piece.think, thought: true, ...signed }
   if ('redacted' in piece) return { text: piece.redacted, thought: true }
+  if ('block' in piece) return piece.block
   return 'say' in piece
     ? { text: piece.say, ...signed }
     : { functionCall: { id: piece.id, name: piece.call, args: piece.args }, ...signed }

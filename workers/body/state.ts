@@ -5,11 +5,13 @@
  * - A body reaches only what its own definition declares: its variables, its contexts, the tools in `uses`.
  * - Members can be destructured (`({ kv, log }) => …`), and cost nothing until they are read.
  */
+import { z } from 'zod'
 import type { KeyValues, ToolDefinition, ToolState } from '../../src/agent/define.js'
 import { defined } from '../../src/core/defined.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { isObject, toJson } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
+import { checkOptions } from '../../src/core/options.js'
 import type { Files } from '../../src/files/port.js'
 import { checkArgs } from '../../src/tools/args.js'
 import type { RunCode } from '../../src/tools/code.js'
@@ -19,6 +21,10 @@ import { changeContext, contextView } from './context.js'
 import type { Context } from './context.js'
 import { presentFiles } from './files.js'
 import type { CallRecorder } from './call-recorder.js'
+
+const messageOptions = z.strictObject({ silent: z.boolean().optional() })
+/** `presentFiles` says what is wrong with a path. */
+const noticeOptions = z.strictObject({ attachments: z.custom<readonly string[]>().optional() })
 
 /** A status is a line, not a report. */
 const longestStatus = 500
@@ -166,13 +172,15 @@ export class CallState implements RuntimeState {
     return (text, options) => {
       if (typeof text !== 'string')
         throw new SkeinError('BAD_OPTION', `queueMessage was given a ${typeof text}; give it a text`)
-      this.#recorder.message(text, options?.silent === true)
+      const { silent } = checkOptions(messageOptions, options ?? {}, 'queueMessage')
+      this.#recorder.message(text, silent === true)
     }
   }
 
   get notifyParent(): ToolState['notifyParent'] {
-    return async (text, { attachments = [] } = {}) => {
+    return async (text, options = {}) => {
       const { text: notice, recorder } = this.#toParent('notifyParent', text)
+      const { attachments = [] } = checkOptions(noticeOptions, options, 'notifyParent')
       const paths = attachments.length > 0 ? await presentFiles(recorder.files, attachments) : []
       recorder.tellParent({ text: notice, ...(paths.length > 0 && { attachments: paths }) })
     }

@@ -1,6 +1,6 @@
 /**
- * The thread of bodies in a worker process: Piscina starts it with its one task, `serve`. The app is imported once, by
- * the same URL as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
+ * The thread of bodies in a worker process: Piscina starts it with its one task, `serveBodies`. The app is imported
+ * once, by the same URL as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
  *
  * - A call is always answered, with data; an error that is thrown loses its class on the way.
  * - A call that was ended or withdrawn before it began never begins. Nothing is awaited between that check and the
@@ -13,6 +13,7 @@ import { isDefinition } from '../../src/agent/schema.js'
 import { systemClock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import { failure, toFailure } from '../../src/core/failure.js'
+import { whereAndWhy } from '../../src/core/thrown.js'
 import type { Failure } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
 import type { ToolJob, BodyPart, Returned } from '../../src/pool/port.js'
@@ -41,7 +42,7 @@ interface ThreadServices {
 }
 
 /** The one task of this thread. It never ends: calls arrive over the connection to the host. */
-export function serve({ app, memoryMb, numbers }: WorkerThreadData): Promise<never> {
+export function serveBodies({ app, memoryMb, numbers }: WorkerThreadData): Promise<never> {
   const contents = createContentCache(Math.min(32, memoryMb / 4) * mb)
   const host = createHostPort(numbers, (task, port) => void run(services, task, port))
   reportEnds(host)
@@ -141,7 +142,7 @@ function failed(why: Failure): Returned {
 }
 
 function notLoaded(thrown: unknown): Failure {
-  return toFailure(thrown, 'APP_NOT_LOADED')
+  return { ...toFailure(thrown, 'APP_NOT_LOADED'), message: whereAndWhy(thrown) }
 }
 
 async function importTools(app: string): Promise<FindTool> {

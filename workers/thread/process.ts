@@ -57,4 +57,4 @@ const reportEnd = (thrown: unknown): void => {
 }
 threads.on('error', reportEnd)
 const data: WorkerThreadData = { app, memoryMb, numbers }
-threads.run(data, { name: 'serve' }).catch(reportEnd)
+threads.run(data, { name: 'serveBodies' }).catch(reportEnd)

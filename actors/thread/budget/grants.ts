@@ -78,7 +78,7 @@ export function applyGrant(state: ThreadState, { amounts, child }: BudgetGranted
 }
 
 /** The thread rests because nothing was left for its turn. */
-function isStoppedByBudget({ turn, lastTurn, position }: ThreadState): boolean {
+export function isStoppedByBudget({ turn, lastTurn, position }: ThreadState): boolean {
   return !turn && position.work === 'idle' && lastTurn?.reason === 'budget_spent'
 }
 

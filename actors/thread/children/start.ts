@@ -112,17 +112,17 @@ function startOfCall(
   const base = call.files === 'fork' ? (slot.base ?? freezeTree(files)) : undefined
   const waits = call.blocking ? callId(step, index) : undefined
   return {
-    ...defined({ attachments, grant, base, side: slots.side, waits }),
     call,
     key: keyOfCall(id, step, index),
     attempt: 1,
     failures: [],
+    ...defined({ attachments, grant, base, side: slots.side, waits }),
   }
 }
 
 function startOfDeferred({ id, files }: ThreadState, { child: call, request, attachments, grant }: ChildBooted): Start {
   const base = call.files === 'fork' ? freezeTree(files) : undefined
-  return { ...defined({ attachments, grant, base }), call, key: `${id}/${request}`, attempt: 1, failures: [] }
+  return { call, key: `${id}/${request}`, attempt: 1, failures: [], ...defined({ attachments, grant, base }) }
 }
 
 function startOfRestart(

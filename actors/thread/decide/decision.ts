@@ -13,6 +13,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { Fact, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import type { FileQuota } from '../../../src/core/tree.js'
+import type { TurnRules } from '../../../src/core/records/rules.js'
 import { firstSide } from '../turn/session.js'
 import type { ThreadState, Turn } from '../state.js'
 
@@ -40,6 +41,8 @@ export interface DecisionContext {
   readonly limits?: Amounts
   /** The thread's agent has two sides: a session begins with the turn. */
   readonly session?: { readonly maxTurns: number }
+  /** What definitions say about the steps of a turn; fixed when it starts. */
+  readonly rules?: TurnRules
   /** How much the thread's files may hold. Default: any amount. */
   readonly quota?: FileQuota
 }
@@ -53,13 +56,13 @@ export function refuse(code: Failure['code'], message: string): Refusal {
 export function turnStarted(
   state: ThreadState,
   run: string,
-  { now, maxWallClockMs, limits, session }: DecisionContext,
+  { now, maxWallClockMs, limits, session, rules }: DecisionContext,
 ): Fact {
   return {
     type: 'turn.started',
     run,
     ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }),
-    ...defined({ limits }),
+    ...defined({ limits, rules }),
     ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }),
   }
 }

@@ -22,6 +22,7 @@ import { startable } from '../outstanding.js'
 import { verdictOf } from './policy.js'
 import { hasEnded } from '../state.js'
 import type { ThreadState, Turn } from '../state.js'
+import { isStopped } from '../turn/last-answer.js'
 import { hasSpoken, isFinal, stepsOf } from '../turn/session.js'
 import { dueHold } from '../variables.js'
 import type { NeededVariables } from '../variables.js'
@@ -160,7 +161,7 @@ function dueQueuedCalls(state: ThreadState, { maxSteps = Infinity }: DueContext)
 }
 
 function dueTurnEnd({ turn }: ThreadState): Fact | undefined {
-  if (!turn?.stop) return undefined
+  if (!turn?.stop || !isStopped(turn)) return undefined
   const { stop: reason, detail, finalOutcome } = turn
   return turnEnded(turn, { reason, ...defined({ detail }), ...finalOutcome, ...outputOf(turn), ...answerFiles(turn) })
 }

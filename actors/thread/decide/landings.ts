@@ -5,7 +5,7 @@
  */
 import { callDeadlineKey, turnDeadlineKey } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
-import type { HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
+import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { noFacts, turnEnded } from './decision.js'
 import type { Decision, DecisionContext } from './decision.js'
@@ -45,7 +45,7 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
       return replied(state, turn, landing)
     case 'model_failed':
       if (!awaitsReply(state, landing.step)) return noFacts
-      return { facts: [turnEnded(turn, { reason: 'failed', failure: landing.failure })] }
+      return { facts: [modelFailed(turn, landing.failure)] }
     case 'returned':
       return returned(state, landing)
     case 'held':
@@ -58,6 +58,14 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
         ? noFacts
         : { facts: [turnEnded(turn, { reason: 'deadline' })] }
   }
+}
+
+/** A turn that has stopped keeps its reason where the last answer fails: it has all but that. */
+function modelFailed(turn: Turn, failed: Failure): Fact {
+  const { stop, last, detail } = turn
+  if (!stop || last !== 'wanted') return turnEnded(turn, { reason: 'failed', failure: failed })
+  const without = `the last answer failed: ${failed.message}`
+  return turnEnded(turn, { reason: stop, detail: detail === undefined ? without : `${detail}; ${without}` })
 }
 
 function awaitsReply({ position, step: done }: ThreadState, step: number): boolean {

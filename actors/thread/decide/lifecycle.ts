@@ -27,7 +27,7 @@ export function pauseThread(
   return { facts: [{ type: 'thread.paused', ...defined({ reason: reason || undefined, tree }) }] }
 }
 
-/** `again` starts a turn that takes up one that failed, or whose budget was spent, where it stood. */
+/** `again` starts a turn that takes up one that failed, was cut off, or whose budget was spent, where it stood. */
 export function resumeThread(
   state: ThreadState,
   { tree, inherited }: Extract<Command, { kind: 'resume' }>,
@@ -38,9 +38,15 @@ export function resumeThread(
   if (state.position.gate === 'paused') return { facts: [resumed] }
   const tooEarly = inherited || tree ? undefined : needsGrant(state)
   if (tooEarly) return { refused: tooEarly }
-  const stopped = !inherited && (state.position.work === 'failed' || mayResume(state))
+  const stopped = !inherited && (state.position.work === 'failed' || mayResume(state) || wasCutOff(state))
   if (!tree && !stopped) return changesNothing(state, inherited)
   return { facts: [...(tree ? [resumed] : []), ...(stopped ? [again] : [])] }
+}
+
+/** The last reply was cut at its limit, or paused by the provider: its model can go on with it. */
+export function wasCutOff({ turn, position, lastTurn }: ThreadState): boolean {
+  const { reason } = lastTurn ?? {}
+  return !turn && position.work === 'idle' && (reason === 'reply_cut' || reason === 'reply_paused')
 }
 
 export function terminateThread(

@@ -10,6 +10,7 @@ import { nanoUsdOf, tokensOf } from '../../../src/core/budget.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { ModelReplied, RecordedCall, StopReason } from '../../../src/core/records/record.js'
+import { noUsage } from '../../../src/core/usage.js'
 import { isCounted, exhaustedKinds } from '../budget/budget.js'
 import type { ThreadState, Turn } from '../state.js'
 
@@ -25,6 +26,13 @@ export function stopAtLimit(state: ThreadState): void {
   if (!stop) return
   turn.stop = stop.reason
   turn.detail = stop.detail
+}
+
+/** Tokens, cost or the budget are spent, whatever else stops the turn. */
+export function isSpent(state: ThreadState): boolean {
+  const { limits = {}, usage } = state.turn ?? { usage: noUsage }
+  const { tokens = Infinity, nanoUsd = Infinity } = limits
+  return tokensOf(usage) >= tokens || nanoUsdOf(usage.costUsd) >= nanoUsd || exhaustedKinds(state) !== undefined
 }
 
 function spent({ limits = {}, usage, steps: done }: Turn): Stop | undefined {
@@ -94,7 +102,7 @@ export function limitReply(state: ThreadState, reply: Omit<ModelReplied, 'type'>
 const unfinished: Partial<Record<StopReason, string>> = {
   reply_cut: 'the reply was cut at its limit of output tokens',
   reply_filtered: "the provider's filter withheld the reply",
-  reply_paused: 'the provider paused the reply; a further message goes on',
+  reply_paused: 'the provider paused the reply; `resume` goes on with it',
 }
 
 /** The detail of a stop that the reply itself caused. */

@@ -11,8 +11,11 @@ import { mediaAt } from '../../../src/core/media.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
 import type { CallDecided, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
+import type { MessageRules } from '../../../src/core/records/stop.js'
 import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
+import { noteRecent, stopAtRepetition } from '../decide/repetition.js'
+import { wantLastAnswer } from './last-answer.js'
 import { conclude, isFor } from './session.js'
 import { drain } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
@@ -29,6 +32,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     const { outcome, ...files } = receiveFiles(state, slot, landed)
     slot.outcome = outcome
     noteEffect(state, slot, landed)
+    if (state.turn) noteRecent(state.turn, slot.call, outcome)
     if (state.child?.gives && state.turn)
       (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
@@ -44,6 +48,8 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
   state.envOfStep = undefined
   if (!cutOff) conclude(state, at)
   stopAtLimit(state)
+  stopAtRepetition(state)
+  if (!cutOff) wantLastAnswer(state)
   takeQueued(state)
 }
 
@@ -143,12 +149,19 @@ function withAdditions(
 }
 
 /** A message enters the transcript: its sender waits for the answer of this turn. */
-export function readQueued(state: ThreadState, message: Message): void {
+export function readQueued(state: ThreadState, { message, rules }: Pick<QueuedMessage, 'message' | 'rules'>): void {
   const { transcript, pendingReplies, turn } = state
   transcript.items.push(message)
   if (message.role !== 'system' && (!message.silent || state.opening === undefined)) state.opening = message.text
+  if (rules && turn) turn.messageRules = joined(turn.messageRules, rules)
   if (pendingReplies.length === 0 || !turn) return
   for (const reply of pendingReplies) if (reply.message === message.id) reply.run ??= turn.run
+}
+
+/** A further message adds conditions; of the rounds, the last word counts. */
+function joined(before: MessageRules = {}, rules: MessageRules): MessageRules {
+  const stopWhen = [...(before.stopWhen ?? []), ...(rules.stopWhen ?? [])]
+  return { ...before, ...rules, ...(stopWhen.length > 0 && { stopWhen }) }
 }
 
 function takeQueued(state: ThreadState): void {
@@ -156,7 +169,7 @@ function takeQueued(state: ThreadState): void {
   const rest = []
   for (const queued of state.queue) {
     if (mustWait(state.turn, queued)) rest.push(queued)
-    else readQueued(state, queued.message)
+    else readQueued(state, queued)
   }
   state.queue = rest
 }

@@ -15,7 +15,7 @@ import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import { resultText } from '../../../src/core/records/message.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
-import type { TurnEnded, TurnStarted } from '../../../src/core/records/record.js'
+import type { StopReason, TurnEnded, TurnStarted } from '../../../src/core/records/record.js'
 import { attachmentsOf, messageOf } from '../../../src/core/records/session.js'
 import type { SessionRole } from '../../../src/core/records/session.js'
 import type { Slots } from '../calls/slots.js'
@@ -60,9 +60,16 @@ export function firstSide({ queue, queuedCalls, position, lastTurn }: ThreadStat
   if (own) return readerOf(own.message)
   return (
     queuedCalls.find((queued) => queued.run === run)?.side ??
-    (position.work === 'failed' || lastTurn?.reason === 'budget_spent' ? lastTurn?.side : undefined) ??
+    (position.work === 'failed' || isResumable(lastTurn?.reason) ? lastTurn?.side : undefined) ??
     'a'
   )
+}
+
+/** Reasons after which `resume` goes on with the turn, besides a failure: there is more to say. */
+const resumable: ReadonlySet<StopReason | undefined> = new Set(['budget_spent', 'reply_cut', 'reply_paused'] as const)
+
+export function isResumable(reason: StopReason | undefined): boolean {
+  return resumable.has(reason)
 }
 
 function voiceOf({ agent }: ThreadState, side: SideName | undefined): string {
@@ -93,6 +100,7 @@ export function endSide(turn: Turn): void {
   }
   session.turns[session.side]++
   turn.asked = 0
+  turn.rounds = 0
   turn.relaxed = undefined
   session.side = otherSide(session.side)
   session.steps = 0
@@ -182,6 +190,9 @@ export function conclude(state: ThreadState, at: number): void {
 /** Reasons after which not even queued calls are made in the turn. */
 const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
   'max_steps',
+  'max_tool_rounds',
+  'stop_when',
+  'repetition',
   'max_session_turns',
   'session_stopped',
   'session_failed',

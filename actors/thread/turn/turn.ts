@@ -16,7 +16,7 @@ import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
 import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
-import { createSession, endSide, isFor, noteSpeaker } from './session.js'
+import { createSession, endSide, isFor, isResumable, noteSpeaker } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
 import { hasEnded } from '../state.js'
@@ -26,13 +26,13 @@ import type { QueuedCall, ThreadState, Turn } from '../state.js'
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
 
 export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
-  const { run, at, deadlineAt, limits, session } = record
+  const { run, at, deadlineAt, limits, session, rules } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
-  // A turn that failed, or whose budget was spent, is resumed: its messages begin where that turn's did.
+  // A turn that failed, or that has more to say, is resumed: its messages begin where that turn's did.
   const began = beganBy(state, run)
   const resumes =
-    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
+    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && isResumable(lastTurn?.reason)))
   const from = resumes && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
   // A child that does not stay answers with its last turn.
   if (state.child?.lasting === false)
@@ -44,11 +44,16 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     began,
     from,
     steps: 0,
+    rounds: 0,
     usage: noUsage,
     calls: 0,
     limits,
+    rules,
+    messageRules: resumes ? lastTurn?.messageRules : undefined,
+    recent: undefined,
     stop: undefined,
     detail: undefined,
+    last: undefined,
     tally: undefined,
     attachments: undefined,
     session: session && createSession(session),
@@ -59,7 +64,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     relaxed: undefined,
     callResults: undefined,
   }
-  for (const { message } of state.queue.splice(0, own + 1)) readQueued(state, message)
+  for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
   stopAtLimit(state)
   return true
 }
@@ -78,6 +83,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const { step, text, calls, usage, at } = record
   beginStep(state, step, at)
   turn.steps++
+  if (calls.some(({ tool }) => tool !== 'response')) turn.rounds++
   if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
   turn.calls += calls.filter(isCounted).length
@@ -88,6 +94,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const output = calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered
   if (output !== undefined) turn.output = output
   if (record.relaxes !== undefined) turn.relaxed = record.relaxes
+  if (record.rules) turn.rules = { ...turn.rules, a: record.rules }
   noteSpeaker(state, record.side)
   nameChildren(state, record)
   spend(state, record)
@@ -97,7 +104,8 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
     turn.asked++
     state.transcript.items.push(request)
   }
-  stopAfterReply(turn, record, state)
+  if (turn.last === 'wanted') turn.last = 'given'
+  else stopAfterReply(turn, record, state)
   state.slots = createSlots(calls, at, record)
   takeResults(state, at)
   return true
@@ -133,6 +141,7 @@ export function makeCalls(
   if (state.turn.session && state.turn.session.side === side) state.turn.session.steps++
   state.turn.stop = stop
   state.turn.detail = undefined
+  state.turn.last = undefined
   if (!immediate) state.queuedCalls = []
   noteSpeaker(state, side)
   nameChildren(state, { calls, at, ...defined({ side }) })
@@ -145,12 +154,12 @@ export function makeCalls(
 /** A reply without calls is the last of its side's turn, unless a message for it arrived meanwhile. */
 function stopAfterReply(
   turn: Turn,
-  { calls, text, stop, goesOn, ends, asks, failure }: ModelReplied,
+  { calls, text, stop, stopDetail, goesOn, ends, asks, failure }: ModelReplied,
   { queue }: ThreadState,
 ): void {
   if (stop) {
     turn.stop = stop
-    turn.detail = detailOf(turn, stop)
+    turn.detail = stopDetail ?? detailOf(turn, stop)
     if (failure) turn.finalOutcome = { failure }
     return
   }
@@ -174,15 +183,15 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
   // TS3: a step that was asked for and never answered is spent.
-  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++
-  const { text, output, callResults: given, from, session, began } = state.turn
+  const { text, output, callResults: given, from, session, began, messageRules, last } = state.turn
+  if (state.position.work === 'thinking' && (interrupted.has(record.reason) || last === 'wanted')) state.step++
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
     run,
     from,
     reason,
     text,
-    ...defined({ output, given, failure, detail: detail || undefined, attachments }),
+    ...defined({ output, given, failure, detail: detail || undefined, attachments, messageRules }),
     ...(session && { side: session.side }),
   }
   state.turn = undefined

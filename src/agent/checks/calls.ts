@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { fieldsOf, isSchema, requiredFieldsOf } from '../../core/schema.js'
 import type { Mistake } from '../app.js'
 import type { AgentDefinition, Definition, PromptDefinition, ToolDefinition } from '../define.js'
+import { nearest } from '../nearest.js'
 
 /** An entry `{ name: … }` among a prompt's tools, as far as it can be read. */
 export const relationSchema = z.looseObject({
@@ -31,7 +32,7 @@ const ofAgents: readonly string[] = [
 ]
 const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls', 'includeErrors']
 
-type Told = Pick<Mistake, 'code' | 'text'>
+type Told = Pick<Mistake, 'code' | 'text' | 'field'>
 
 export interface CalledDefinition {
   /** Plain names: tools, agents to hand over to, prompts. */
@@ -53,10 +54,15 @@ export function checkCalled({ named, relations }: CalledDefinition, known: Known
   const all = [...named, ...relations.map(({ name }) => name)]
   const twice = new Set(all.filter((name, index) => all.indexOf(name) !== index))
   return [
-    ...named.flatMap((name) => checkName(name, known)),
-    ...relations.flatMap((each) => checkRelation(each, known)),
-    ...[...twice].map((name): Told => ({ code: 'BAD_OPTION', text: `names "${name}" twice among its tools` })),
+    ...named.flatMap((name) => checkName(name, known).map((told) => at(name, told))),
+    ...relations.flatMap((each) => checkRelation(each, known).map((told) => at(each.name, told))),
+    ...[...twice].map((name) => at(name, { code: 'BAD_OPTION', text: `names "${name}" twice among its tools` })),
   ]
+}
+
+/** The item of this name among the tools. */
+function at(name: string, told: Told): Told {
+  return { ...told, field: ['tools', name] }
 }
 
 type Callable = AgentDefinition | PromptDefinition
@@ -105,7 +111,7 @@ function checkName(name: string, known: KnownDefinitions): readonly Told[] {
       code: 'UNKNOWN_TOOL',
       text:
         `names the tool "${name}"; ` +
-        `${known.meant.get(name) ?? `there are: ${listed([...known.tools, ...exposed(known)])}`}`,
+        `${known.meant.get(name) ?? suggested(name, [...known.tools, ...exposed(known)])}`,
     },
   ]
 }
@@ -116,7 +122,7 @@ function checkRelation(relation: Relation, known: KnownDefinitions): readonly To
   const found = callable(known, name)
   const target = found.find(({ exposeAsTool }) => exposeAsTool)
   if (!found[0])
-    return unknownAgent(`names the agent "${name}"; ${known.meant.get(name) ?? `there are: ${listed(exposed(known))}`}`)
+    return unknownAgent(`names the agent "${name}"; ${known.meant.get(name) ?? suggested(name, exposed(known))}`)
   if (!target) return unknownAgent(`names the ${found[0].kind} "${name}", which does not say exposeAsTool: true`)
   const [foreign, article] = target.kind === 'prompt' ? [ofAgents, 'a prompt'] : [ofPrompts, 'an agent']
   const strange = foreign.filter((field) => relation[field] !== undefined)
@@ -211,6 +217,14 @@ export function checkClashes(
           },
         ]
   })
+}
+
+/** The names for an error message, after the one that was probably meant. */
+export function suggested(name: string, known: Iterable<string>): string {
+  const all = [...known]
+  // Of one or two letters every short name is near.
+  const meant = name.length < 3 ? undefined : nearest(name, all)
+  return `${meant === undefined ? '' : `did you mean "${meant}"? `}there are: ${listed(all)}`
 }
 
 /** The names for an error message, each once. */

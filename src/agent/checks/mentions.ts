@@ -7,7 +7,7 @@
  */
 import { z } from 'zod'
 import type { Mistake } from '../app.js'
-import { checkCalled, checkClashes, listed, relationSchema } from './calls.js'
+import { checkCalled, checkClashes, listed, relationSchema, suggested } from './calls.js'
 import type { KnownDefinitions } from './calls.js'
 import type { Definition, ToolDefinition } from '../define.js'
 import { lookalike } from '../lookalike.js'
@@ -32,7 +32,15 @@ const included = z
   .optional()
   .catch(undefined)
 
+const toolCalled = z.object({ if: z.literal('tool'), is: z.string() })
+/** One condition or a list; others are no mentions. */
+const stops = z
+  .unknown()
+  .transform((given) => [given].flat().flatMap((each) => toolCalled.safeParse(each).data?.is ?? []))
+  .optional()
+
 const readable = z.object({
+  stopWhen: stops,
   sideA: z
     .object({ prompt: z.string().min(1) })
     .optional()
@@ -48,6 +56,7 @@ const readable = z.object({
   fallback: nameList,
   uses: nameList,
   includes: included,
+  skills: nameList,
 })
 
 /** The names that one definition mentions. */
@@ -55,7 +64,7 @@ type Mentions = z.infer<typeof readable> & { readonly definition: Definition }
 
 /** A name whose definition is known to exist. */
 export interface Claim {
-  readonly kind: Definition['kind']
+  readonly kind: Definition['kind'] | 'skill'
   readonly name: string
 }
 
@@ -67,15 +76,18 @@ export interface MentionChecks {
   readonly claimed: readonly Claim[]
   /** Plain objects that were meant as definitions, with what they look like. */
   readonly lookalikes: readonly (Claim & { readonly says: string })[]
+  /** Names of the app's skills. */
+  readonly skills: readonly string[]
 }
 
 type Kind = Definition['kind']
-type Told = Pick<Mistake, 'code' | 'text'>
+type Told = Pick<Mistake, 'code' | 'text' | 'field'>
 
 /** Every name that a definition may mention. */
 interface Names {
   readonly prompts: ReadonlySet<string>
   readonly models: ReadonlySet<string>
+  readonly skills: ReadonlySet<string>
   /** Of the app's own tools, and of the built-in ones. */
   readonly tools: ReadonlySet<string>
   /** What a prompt may name as a tool. */
@@ -105,11 +117,12 @@ export function checkMentions(given: MentionChecks): readonly Mistake[] {
       ({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `includes itself: ${path}` }, definition),
     ),
     ...checkClashes(definitions, builtins),
+    ...checkAliases(definitions),
   ]
 }
 
-function toMistake({ code, text }: Told, definition: Definition): Mistake {
-  return { code, definition, text: `${definition.kind} "${definition.name}" ${text}` }
+function toMistake({ text, ...told }: Told, definition: Definition): Mistake {
+  return { ...told, definition, text: `${definition.kind} "${definition.name}" ${text}` }
 }
 
 function read(definition: Definition): Mentions {
@@ -118,14 +131,15 @@ function read(definition: Definition): Mentions {
   return { ...readable.parse(fields), definition }
 }
 
-function namesIn({ definitions, builtins, claimed, lookalikes }: MentionChecks): Names {
-  const namesOf = (kind: Kind): readonly string[] =>
+function namesIn({ definitions, builtins, claimed, lookalikes, skills }: MentionChecks): Names {
+  const namesOf = (kind: Claim['kind']): readonly string[] =>
     [...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name)
   const tools = new Set([...namesOf('tool'), ...builtins.map(({ name }) => name)])
   const nameable = [...tools, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
   return {
     prompts: new Set(namesOf('prompt')),
     models: new Set(namesOf('model')),
+    skills: new Set([...skills, ...namesOf('skill')]),
     tools,
     nameable,
     called: {
@@ -136,7 +150,7 @@ function namesIn({ definitions, builtins, claimed, lookalikes }: MentionChecks):
     },
     missing(kind, name, others) {
       const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
-      return `"${name}"; ${meant?.says ?? `there are: ${listed(others)}`}`
+      return `"${name}"; ${meant?.says ?? suggested(name, others)}`
     },
   }
 }
@@ -155,20 +169,34 @@ function ofAgent({ sideA, sideB }: Mentions, { prompts, missing }: Names): reado
     .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `names the prompt ${missing('prompt', name, prompts)}` }))
 }
 
-function ofPrompt(mentions: Mentions, { prompts, models, called, missing }: Names): readonly Told[] {
-  const { model, tools = [], agents = [], toolChoice, includes = [] } = mentions
+function ofPrompt(mentions: Mentions, { prompts, models, skills, called, missing }: Names): readonly Told[] {
+  const { model, tools = [], agents = [], toolChoice, includes = [], stopWhen = [], skills: used = [] } = mentions
   const told: Told[] = includes
     .filter((name) => !prompts.has(name))
     .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `includes the prompt ${missing('prompt', name, prompts)}` }))
   if (model !== undefined && !models.has(model))
-    told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}` })
-  told.push(...checkCalled({ named: tools, relations: agents }, called))
+    told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}`, field: ['model'] })
+  told.push(...checkCalled({ named: tools, relations: agents }, called), ...ofSkills(used, skills))
   const callable = [...tools, ...agents.map(({ name }) => name)]
   if (toolChoice && !callable.includes(toolChoice.tool)) {
     const text = `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`
+    told.push({ code: 'UNKNOWN_TOOL', text, field: ['toolChoice'] })
+  }
+  for (const name of stopWhen.filter((tool) => !callable.includes(tool))) {
+    const text = `stops when "${name}" is called, which is not among its tools: ${listed(callable)}`
     told.push({ code: 'UNKNOWN_TOOL', text })
   }
   return told
+}
+
+function ofSkills(used: readonly string[], skills: ReadonlySet<string>): readonly Told[] {
+  return used
+    .filter((name) => !skills.has(name))
+    .map((name) => ({
+      code: 'BAD_OPTION',
+      text: `names the skill "${name}"; ${suggested(name, skills)}`,
+      field: ['skills', name],
+    }))
 }
 
 function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): readonly Told[] {
@@ -181,6 +209,22 @@ function ofTool({ uses = [] }: Mentions, { tools, nameable, missing }: Names): r
   return uses
     .filter((name) => !tools.has(name))
     .map((name) => ({ code: 'UNKNOWN_TOOL', text: `uses the tool ${missing('tool', name, nameable)}` }))
+}
+
+/** A name or alias means one model. */
+function checkAliases(definitions: readonly Definition[]): readonly Mistake[] {
+  const models = definitions.filter((definition) => definition.kind === 'model')
+  const taken = new Map(models.map(({ name }) => [name, name]))
+  return models.flatMap((definition) => {
+    const names = nameList.parse(definition.aliases) ?? []
+    return names.flatMap((alias) => {
+      const other = taken.get(alias)
+      taken.set(alias, definition.name)
+      if (other === undefined) return []
+      const told: Told = { code: 'DUPLICATE_NAME', text: `has the alias "${alias}", which is the model "${other}"` }
+      return [toMistake(told, definition)]
+    })
+  })
 }
 
 // ── cycles ──

@@ -11,6 +11,8 @@ const reserved: ReadonlySet<string> = new Set([
   'subagent_message',
   'subagent_list',
   'get_tool_response',
+  'load_skill',
+  'read_skill_file',
   'response',
   'shared',
 ])

@@ -8,6 +8,7 @@ import { effectOf, isComplete, kindOf, tagOf } from '../effect.js'
 /** Mistakes that show without any other definition. */
 export function checkShape(tool: ToolDefinition): readonly string[] {
   const { execute, onToolCalled, eventSchema } = tool
+  if (tool.provider) return besideProvider(tool)
   if (execute === undefined && onToolCalled === undefined)
     return ['it needs `execute` (a function, an async generator, or false when the caller answers) or `onToolCalled`']
   if (execute !== undefined && onToolCalled !== undefined)
@@ -42,6 +43,15 @@ export function checkShape(tool: ToolDefinition): readonly string[] {
     ),
   ]
   return says.flatMap(([wrong, text]) => (wrong ? [text] : []))
+}
+
+/** The provider runs it: whatever says how Skein would run it has no meaning. */
+function besideProvider(tool: ToolDefinition): readonly string[] {
+  const known = new Set(['kind', 'name', 'description', 'provider', 'args'])
+  const [field] = Object.entries(tool).flatMap(([name, value]) =>
+    known.has(name) || value === undefined ? [] : [name],
+  )
+  return field === undefined ? [] : [`\`${field}\` has no meaning with \`provider\`: the provider runs the tool`]
 }
 
 const approvalFields = ['approvalPrompt', 'approvalDefaults', 'approvalDeadline'] as const

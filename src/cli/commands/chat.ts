@@ -1,10 +1,10 @@
 /**
  * `skein chat`: sends one message after another to an agent, a line each. What the thread waits for is asked in place.
- * Ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is printed.
+ * Ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is printed. A turn
+ * that is open when it begins is shown first, and what it waits for is asked.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient, Thread } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { findThread, lookUpThread } from '../find-thread.js'
@@ -13,7 +13,7 @@ import type { OpenFlags, OpenRequest } from '../open.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { createAsk, readLines } from '../turn/ask.js'
 import type { Lines } from '../turn/ask.js'
-import { showFirst, watchToEnd } from '../turn/turns.js'
+import { notePending, showFirst, showOutstanding, watchToEnd } from '../turn/turns.js'
 import type { WatchedTurn } from '../turn/turns.js'
 import { standingOf } from '../turn/watch.js'
 
@@ -29,7 +29,8 @@ export function register(command: Command, runCommand: RunCommand): void {
 async function chat(context: CommandContext, request: OpenRequest): Promise<ExitCode> {
   const { out, shell } = context
   const settings = await settingsOf(context, request)
-  const { root = request.thread } = await lookUpThread(context, { ...request, create: true })
+  const before = await lookUpThread(context, { ...request, create: true })
+  const root = before.root ?? request.thread
   const opened = await open(context, { request, settings, ...defined({ root }) })
   const finding = findThread(context, opened, { request, settings, create: true })
   context.onStop(() => {
@@ -43,9 +44,15 @@ async function chat(context: CommandContext, request: OpenRequest): Promise<Exit
     out.note(
       out.paint('dim', `thread ${thread.id} · agent ${thread.agent} · a line is a message, /exit or Ctrl-D ends`),
     )
-    await talk(context, { client: opened.client, thread, lines })
+    const { client } = opened
+    // Lines of a pipe are messages: none of them is an answer to a question that it could not have seen.
+    const ask = shell.interactive() ? createAsk({ out, shell, client, lines }) : undefined
+    const watching = { client, thread, ...defined({ ask }) }
+    await showOutstanding(context, { watching, before, shown: new Set() })
+    await talk(context, { watching, lines })
+    const waits = await notePending(context, watching)
     out.note(out.paint('dim', `go on with: ${goOnCommand(context, request, thread)}`))
-    return exitCode.ok
+    return waits ? exitCode.waiting : exitCode.ok
   } finally {
     lines.close()
     await opened.client.close()
@@ -53,15 +60,12 @@ async function chat(context: CommandContext, request: OpenRequest): Promise<Exit
 }
 
 interface Conversation {
-  readonly client: SkeinClient
-  readonly thread: Thread
+  readonly watching: WatchedTurn['watching']
   readonly lines: Lines
 }
 
-async function talk(context: CommandContext, { client, thread, lines }: Conversation): Promise<void> {
+async function talk(context: CommandContext, { watching, lines }: Conversation): Promise<void> {
   const { out, shell } = context
-  // Lines of a pipe are messages: none of them is an answer to a question that it could not have seen.
-  const ask = shell.interactive() ? createAsk({ out, shell, client, lines }) : undefined
   for (;;) {
     if (out.mode === 'live') out.print(out.paint('bold', '> '))
     const line = await lines.next()
@@ -69,8 +73,8 @@ async function talk(context: CommandContext, { client, thread, lines }: Conversa
     if (line === undefined || line.trim() === '/exit') return
     if (line.trim() === '') continue
     const watched: WatchedTurn = {
-      watching: { client, thread, ...defined({ ask }) },
-      before: await standingOf(thread),
+      watching,
+      before: await standingOf(watching.thread),
       shown: new Set(),
       echoed: shell.interactive(),
     }

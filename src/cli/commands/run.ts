@@ -30,9 +30,9 @@ export function register(command: Command, runCommand: RunCommand): void {
 }
 
 async function run(context: CommandContext, request: OpenRequest, argument: string | undefined): Promise<ExitCode> {
-  const message = await (argument === undefined ? pipedMessage(context.shell) : readMessage(context.shell, argument))
+  const message = await messageOf(context, argument, request.attach)
   const create = message !== undefined
-  if (!create) await checkOutstanding(request)
+  if (!create) await checkNamed(request)
   const settings = await settingsOf(context, request)
   const before = await lookUpThread(context, { ...request, create })
   // A thread that was created without a host has no head yet: it is its own root, or is not there.
@@ -72,14 +72,19 @@ function askAtTerminal({ shell, out }: CommandContext, { client }: OpenedStore):
   return createAsk({ shell, out, client, lines: readLines(shell) })
 }
 
+/** Undefined where nothing is to be said. Files alone are a message. */
+async function messageOf(
+  { shell }: CommandContext,
+  argument: string | undefined,
+  attach: readonly string[] = [],
+): Promise<string | undefined> {
+  if (argument !== undefined) return readMessage(shell, argument, attach)
+  return (await pipedMessage(shell)) ?? (attach.length > 0 ? '' : undefined)
+}
+
 /** Without a message, the thread must be named. */
-async function checkOutstanding({ thread, attach = [] }: OpenRequest): Promise<void> {
+async function checkNamed({ thread }: OpenRequest): Promise<void> {
+  if (thread !== undefined) return
   const { SkeinError } = await import('../../index.js')
-  if (attach.length > 0)
-    throw new SkeinError(
-      'BAD_OPTION',
-      '--attach names a file that goes with a message; give the message as the last argument',
-    )
-  if (thread === undefined)
-    throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
+  throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }

@@ -26,14 +26,14 @@ interface SendRequest extends Options {
 export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
-    .argument('<message>', 'what to say; - reads stdin')
+    .argument('[message]', 'what to say; - reads stdin; not needed with --attach')
     .option('--wait', 'watch the turn until it ends or waits for someone')
     .option('--new-turn', 'not into the running turn, but after it')
     .option('--attach <file>', attachHelp, several)
     .option('--id <id>', 'id of the message: sending the same id again is sending once')
-    .action((thread: string, argument: string, options: Options) =>
+    .action((thread: string, argument: string | undefined, options: Options) =>
       runCommand(command, async (context) => {
-        const message = await readMessage(context.shell, argument)
+        const message = await readMessage(context.shell, argument, options.attach)
         return withClient(context.store, (client) => send(context, client, { ...options, thread, message }))
       }),
     )

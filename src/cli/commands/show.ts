@@ -1,7 +1,7 @@
 /** `skein show`: prints one thread, its state and its last messages. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { Failure, Message, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
+import type { ChildView, Failure, Message, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { byteCount, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
@@ -56,6 +56,13 @@ interface Description {
   readonly files: { readonly files: number; readonly bytes: number }
   readonly hosted: boolean
   readonly failure?: Failure
+  /** The children that it waits for, where it waits for nothing else. */
+  readonly waitsFor?: readonly AwaitedChild[]
+}
+
+interface AwaitedChild extends Pick<ChildView, 'reference' | 'agent' | 'thread' | 'status' | 'place' | 'says'> {
+  /** When it was last called; absent of one in line. */
+  readonly since?: number
 }
 
 async function describe(client: SkeinClient, thread: Thread): Promise<Description> {
@@ -66,7 +73,29 @@ async function describe(client: SkeinClient, thread: Thread): Promise<Descriptio
     client.hosted(),
   ])
   const failure = info.status === 'failed' || info.status === 'done' ? await lastFailure(thread) : undefined
-  return { info, usage, files: { files, bytes }, hosted, ...defined({ failure }) }
+  const waitsFor = info.status === 'waiting' ? await awaitedChildren(thread) : undefined
+  return { info, usage, files: { files, bytes }, hosted, ...defined({ failure, waitsFor }) }
+}
+
+async function awaitedChildren(thread: Thread): Promise<readonly AwaitedChild[]> {
+  const since = new Map<string, number>()
+  let all: readonly ChildView[] = []
+  for await (const { children, event, value } of thread.view({ from: 'start', until: 'now' })) {
+    for (const { reference, status } of children) {
+      if (status !== 'working') since.delete(reference)
+      else if (event && 'at' in event && !since.has(reference)) since.set(reference, event.at)
+    }
+    all = value.children
+  }
+  return all
+    .filter(({ status }) => status === 'working' || status === 'in line')
+    .map(({ reference, agent, thread: id, status, place, says }) => ({
+      reference,
+      agent,
+      thread: id,
+      status,
+      ...defined({ place, says, since: since.get(reference) }),
+    }))
 }
 
 /** Why the last turn failed, if it did. */
@@ -78,7 +107,10 @@ async function lastFailure(thread: Thread): Promise<Failure | undefined> {
 
 type Field = readonly [name: string, value: string]
 
-function fieldsOf({ info, usage, files, hosted, failure }: Description, store: StoreLocation): readonly Field[] {
+function fieldsOf(
+  { info, usage, files, hosted, failure, waitsFor }: Description,
+  store: StoreLocation,
+): readonly Field[] {
   const fields: Field[] = [
     ['thread', info.thread],
     ['agent', info.agent],
@@ -89,9 +121,27 @@ function fieldsOf({ info, usage, files, hosted, failure }: Description, store: S
   if (info.parent !== undefined) fields.push(['parent', info.parent])
   fields.push(['created', dateTime(info.createdAt)], ['updated', dateTime(info.updatedAt)], ...usageFields(usage))
   if (files.files > 0) fields.push(['files', `${counted(files.files, 'file')}, ${byteCount(files.bytes)}`])
+  if (waitsFor) fields.push(...childFields(waitsFor))
   for (const item of waitingItems(info))
     fields.push(['waits', waitingLine(item)], ...answersTo(store, item).map((command): Field => ['', command]))
   return fields
+}
+
+/** How many children are listed; the rest is counted. */
+const mostChildren = 10
+
+function childFields(children: readonly AwaitedChild[]): readonly Field[] {
+  const rest = children.length - mostChildren
+  return [
+    ['waits', `for ${counted(children.length, 'child', 'children')}`],
+    ...children.slice(0, mostChildren).map((child): Field => ['', childLine(child)]),
+    ...(rest > 0 ? [['', `… and ${rest} more (skein tree)`] as const] : []),
+  ]
+}
+
+function childLine({ reference, thread, since, place, says }: AwaitedChild): string {
+  const when = since === undefined ? `in line, place ${place ?? 0}` : `since ${dateTime(since)}`
+  return `${reference} ${when}${says === undefined ? '' : `: ${oneLine(says, 200)}`} · ${thread}`
 }
 
 function statusOf({ status, reason, rest }: ThreadInfo, hosted: boolean): string {

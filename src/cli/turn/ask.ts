@@ -21,6 +21,11 @@ import type { StandstillEntry } from './summary.js'
 export interface Lines {
   /** The next line; undefined at the end of the input. */
   next(): Promise<string | undefined>
+  /**
+   * The next line that is typed from now on; undefined at the end of the input. What was typed before a question was
+   * shown is no answer to it: it stays for `next`.
+   */
+  answer(): Promise<string | undefined>
   /** Reads nothing while another program has the terminal. */
   lend<Value>(use: () => Promise<Value>): Promise<Value>
   close(): void
@@ -29,16 +34,24 @@ export interface Lines {
 export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
   const open = (): Interface => createInterface({ input: stdin, terminal: false })
   const typed: string[] = []
+  let asking: ((line: string | undefined) => void) | undefined
   let ended = false
   let wake: () => void = () => undefined
+  const hand = (line: string | undefined): void => {
+    const take = asking
+    asking = undefined
+    take?.(line)
+  }
   const listen = (lines: Interface): Interface =>
     lines
       .on('line', (line) => {
+        if (asking) return hand(line)
         typed.push(line)
         wake()
       })
       .on('close', () => {
         ended = reader === lines
+        if (ended) hand(undefined)
         wake()
       })
   let reader = listen(open())
@@ -47,6 +60,7 @@ export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
       while (typed.length === 0 && !ended) await new Promise<void>((resolve) => (wake = resolve))
       return typed.shift()
     },
+    answer: () => (ended ? Promise.resolve(undefined) : new Promise((resolve) => (asking = resolve))),
     async lend(use) {
       const lent = reader
       reader = open()
@@ -109,7 +123,7 @@ function indented(args: Json): string {
     .join('\n')
 }
 
-/** The whole word: a line that was typed ahead of the question is no approval because it begins with a "y". */
+/** The whole word: a sentence is no approval because it begins with a "y". */
 const words: Readonly<Record<string, 'yes' | 'no' | 'edit'>> = {
   y: 'yes',
   yes: 'yes',
@@ -124,7 +138,7 @@ async function askApproval(context: AskContext, item: WaitingItem): Promise<Deci
   show(context, item, 'waits for approval')
   for (;;) {
     out.print('Run it? y: yes, n: no, e: with other args, Enter: later\n')
-    const typed = (await lines.next())?.trim().toLowerCase() ?? ''
+    const typed = (await lines.answer())?.trim().toLowerCase() ?? ''
     if (typed === '') return 'later'
     const word = Object.hasOwn(words, typed) ? words[typed] : undefined
     if (word === 'yes') return send(context, client.inbox.approve(item.id))
@@ -139,7 +153,7 @@ async function askApproval(context: AskContext, item: WaitingItem): Promise<Deci
 async function rejectCall(context: AskContext, { id }: WaitingItem): Promise<Decision> {
   const { client, lines, out } = context
   out.print('Why not? The model reads it (Enter: no word)\n')
-  const comment = (await lines.next())?.trim() ?? ''
+  const comment = (await lines.answer())?.trim() ?? ''
   return send(context, client.inbox.reject(id, comment === '' ? {} : { comment }))
 }
 
@@ -148,7 +162,7 @@ async function askAnswer(context: AskContext, item: WaitingItem): Promise<Decisi
   show(context, item, 'waits for an answer')
   for (;;) {
     out.print('Your answer: JSON, or text where it is none (Enter: later)\n')
-    const answer = (await lines.next())?.trim() ?? ''
+    const answer = (await lines.answer())?.trim() ?? ''
     if (answer === '') return 'later'
     if ((await send(context, client.inbox.answer(item.id, jsonOrText(answer)))) === 'decided') return 'decided'
   }
@@ -176,7 +190,7 @@ async function editArgs({ out, shell, lines }: AskContext, args: Json): Promise<
   const editor = shell.env['VISUAL'] || shell.env['EDITOR']
   if (!editor) out.print('The args as JSON, in one line\n')
   const edit = (): Promise<string | undefined> => inEditor(editor ?? '', JSON.stringify(args, undefined, 2))
-  const typed = editor ? await lines.lend(edit) : await lines.next()
+  const typed = editor ? await lines.lend(edit) : await lines.answer()
   try {
     return typed === undefined ? undefined : (JSON.parse(typed) as unknown)
   } catch (thrown) {

@@ -33,6 +33,15 @@ export async function showFirst(
   return result.code
 }
 
+/** Shows the turn that is open, if one is, and what it waits for; resumes nothing. */
+export async function showOutstanding(context: CommandContext, watched: WatchedTurn): Promise<void> {
+  const { client, thread } = watched.watching
+  const isBusy = (await subtree(client, await thread.info())).some(
+    ({ rest, pending = [] }) => !rest || pending.length > 0,
+  )
+  if (isBusy) await watchToEnd(context, watched, await watchTurns(context, watched))
+}
+
 export interface WatchedTurn {
   readonly watching: Omit<TurnWatchOptions, 'run'>
   /** Where the thread stood before this command did anything. */
@@ -92,7 +101,7 @@ export async function watchToEnd(
     await thread.settled({ tree: true })
     return code
   }
-  if (await notePending(context, watched)) return exitCode.waiting
+  if (await notePending(context, watched.watching)) return exitCode.waiting
   if (code !== undefined) return code
   const status = await thread.status()
   context.out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
@@ -112,9 +121,9 @@ async function noteBusyChildren({ out }: CommandContext, { watching: { client, t
 }
 
 /** Whether calls of the thread, or of those below it, wait for a person. */
-async function notePending(
+export async function notePending(
   { out, store }: CommandContext,
-  { watching: { client, thread } }: WatchedTurn,
+  { client, thread }: WatchedTurn['watching'],
 ): Promise<boolean> {
   const { root } = await thread.info()
   const items = (await client.inbox.list({ root })).filter(({ path }) => path.includes(thread.id))

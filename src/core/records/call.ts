@@ -19,6 +19,11 @@ export type StopReason =
   | 'reply_paused'
   | 'max_steps'
   | 'max_tool_calls'
+  | 'max_tool_rounds'
+  /** A stop condition of the prompt or of the message was met. */
+  | 'stop_when'
+  /** The same call was made too often. */
+  | 'repetition'
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'
@@ -76,6 +81,8 @@ export interface RecordedCall {
   readonly ahead?: true
   /** It reads a context synchronously, so it starts at its turn. */
   readonly inTurn?: true
+  /** It is meant to be made again and again: repetition does not count it. */
+  readonly repeats?: true
   readonly policy?: CallPolicy
   /** Variables that must have a value before it runs. */
   readonly needs?: readonly string[]

@@ -12,6 +12,7 @@ import { isVariableName } from '../env.js'
 import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
 import type { Landed } from './call.js'
+import { messageRulesSchema } from './stop.js'
 import { isFrozenTree, isPlainPath } from '../tree.js'
 import type { FrozenTree } from '../tree.js'
 
@@ -73,6 +74,8 @@ const said = {
   /** Attachments in order: paths of the thread's own files, and names in `attachments`. */
   listed: z.array(z.string().min(1)).optional(),
   grant: amounts.optional(),
+  /** When the turn that reads it stops. */
+  rules: messageRulesSchema.optional(),
 }
 
 /** By the name of a tool, or `shared`. A caller gives fields to set; its host makes whole contexts of them. */

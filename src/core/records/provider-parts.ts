@@ -6,12 +6,26 @@
  * - Texts are not stored twice: a part has the length of its piece of the reply's text or reasoning.
  * - A part whose text was masked loses its metadata, which would no longer match.
  */
+import type { Outcome } from '../effect.js'
+import { failure } from '../failure.js'
 import { longerThan, toJson } from '../json.js'
 import type { Json } from '../json.js'
 
 export type ProviderPart =
   | { readonly type: 'reasoning' | 'text'; readonly length: number; readonly meta?: Json }
   | { readonly type: 'call'; readonly index: number; readonly meta?: Json }
+  /** A call that the provider made and ran itself, and its result, by the provider's own id. */
+  | { readonly type: 'run'; readonly id: string; readonly tool: string; readonly args: Json; readonly meta?: Json }
+  | ProviderResult
+
+interface ProviderResult {
+  readonly type: 'ran'
+  readonly id: string
+  readonly tool: string
+  readonly value: Json
+  readonly failed?: true
+  readonly meta?: Json
+}
 
 export interface ProviderParts {
   readonly origin: string
@@ -23,9 +37,38 @@ const mostKept = 1_000_000
 
 /** Undefined if the provider does not need it, or it is too large. */
 export function toProviderParts(origin: string, parts: readonly ProviderPart[]): ProviderParts | undefined {
-  if (!parts.some(({ type, meta }) => type === 'reasoning' || meta !== undefined)) return undefined
-  const plain = parts.filter((part) => part.type === 'call' || part.length > 0 || part.meta !== undefined)
+  if (!parts.some(({ type, meta }) => type === 'reasoning' || type === 'run' || meta !== undefined)) return undefined
+  const plain = parts.filter((part) => !isText(part) || part.length > 0 || part.meta !== undefined)
   return longerThan(toJson(plain), mostKept) ? undefined : { origin, parts: plain }
+}
+
+type TextPart = Extract<ProviderPart, { readonly length: number }>
+
+function isText(part: ProviderPart): part is TextPart {
+  return part.type === 'text' || part.type === 'reasoning'
+}
+
+/** What the provider ran itself, as part of a reply. */
+export interface ProviderCall {
+  readonly id: string
+  readonly tool: string
+  readonly args: Json
+  readonly outcome?: Outcome
+}
+
+export function providerCallsOf({ parts }: ProviderParts): readonly ProviderCall[] {
+  return parts.flatMap((part): ProviderCall[] => {
+    if (part.type !== 'run') return []
+    const { id, tool, args } = part
+    const ran = parts.find((each): each is ProviderResult => each.type === 'ran' && each.id === id)
+    return [{ id, tool, args, ...(ran && { outcome: outcomeOf(ran) }) }]
+  })
+}
+
+function outcomeOf({ tool, value, failed }: ProviderResult): Outcome {
+  return failed
+    ? { ok: false, failure: failure('TOOL_THREW', `${tool} failed at the provider: ${JSON.stringify(value)}`) }
+    : { ok: true, value }
 }
 
 interface ReplyTexts {
@@ -41,7 +84,7 @@ export function piecesOfParts(
   const read = { text: 0, reasoning: 0 }
   const all = { text, reasoning }
   const pieces = parts.map((part) => {
-    if (part.type === 'call') return ''
+    if (!isText(part)) return ''
     const from = read[part.type]
     read[part.type] += part.length
     return all[part.type].slice(from, from + part.length)
@@ -64,8 +107,11 @@ export function maskProviderParts(
 ): ProviderParts | undefined {
   const originals = piecesOfParts(parts, before)
   if (!originals) return undefined
+  // A call of the provider cannot go back without its result, nor either of them changed.
+  if (parts.some((part) => !isText(part) && part.type !== 'call' && !clean(toJson(part)))) return undefined
   const pieces = originals.map(mask)
   const masked = parts.map((part, at): ProviderPart => {
+    if (part.type === 'run' || part.type === 'ran') return part
     const isUnchanged =
       (part.type === 'call' ? same(part.index) : pieces[at] === originals[at]) &&
       (part.meta === undefined || clean(part.meta))

@@ -48,6 +48,8 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
+import type { StepRules, TurnRules } from './rules.js'
+import type { MessageRules } from './stop.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
@@ -151,6 +153,8 @@ export interface MessageReceived {
   readonly grant?: Amounts
   /** The thread that wants to hear how the turn ended, and the call there that waits for it. */
   readonly replyTo?: ReplyTo
+  /** When the turn that reads it stops. */
+  readonly rules?: MessageRules
 }
 
 /** A message reads otherwise from now on, or is taken out of what is read. What was recorded of it stays. */
@@ -169,6 +173,7 @@ export interface TurnStarted {
   readonly limits?: Amounts
   /** Two sides speak by turns: which is first, and after how many turns of each the session ends. */
   readonly session?: { readonly side: SideName; readonly maxTurns: number }
+  readonly rules?: TurnRules
 }
 
 export interface ModelReplied {
@@ -184,6 +189,8 @@ export interface ModelReplied {
   readonly finish: FinishReason
   /** Decided by the agent's rules: the turn ends after these calls. */
   readonly stop?: StopReason
+  /** Of `stop`: why, for people. */
+  readonly stopDetail?: string
   /** Decided by the agent's rules: a reply without calls does not end the turn. */
   readonly goesOn?: true
   /** How the turn ends where this reply is the last. Default: with its text. */
@@ -194,6 +201,8 @@ export interface ModelReplied {
   readonly failure?: Failure
   /** The call that this prompt forces was made: it is forced no more in this turn. */
   readonly relaxes?: string
+  /** A call of it hands the thread over: the rules of the agent that takes over. */
+  readonly rules?: StepRules
   /** Whose reply it is, where there are two sides. */
   readonly side?: SideName
   /** What people call whoever speaks. */

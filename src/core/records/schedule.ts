@@ -36,7 +36,11 @@ export function scheduledAt(time: ScheduleTime, now: number): number {
   const { delayMs, at, ...others } = options
   const [unknown] = Object.keys(others)
   if (unknown !== undefined || (delayMs === undefined) === (at === undefined))
-    throw new SkeinError('BAD_OPTION', 'schedule takes { delayMs } or { at }, one of them and nothing else')
+    throw new SkeinError(
+      'BAD_OPTION',
+      `schedule takes { delayMs } or { at }, one of them and nothing else; it was given ` +
+        `{ ${Object.keys(options).join(', ')} }`,
+    )
   const delay = typeof at === 'number' ? Math.max(0, at - now) : delayMs
   if (typeof delay === 'number' && delay >= 0 && delay <= longestDelayMs) return Math.ceil(now + delay)
   throw new SkeinError(

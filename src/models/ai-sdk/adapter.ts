@@ -8,10 +8,12 @@
  *   and aborted in one place. Only a request that can be put another way is sent once more (amend.ts).
  * - After an abort the signal's reason is thrown at once, even by a model that ignores the signal.
  */
+import { z } from 'zod'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import { checkOptions } from '../../core/options.js'
 import { abortable } from '../retry/abort.js'
 import { amended, isNeverTaken } from './amend.js'
 import { toModelError } from './error.js'
@@ -49,7 +51,10 @@ export function isAiSdkModel(value: unknown): value is AiSdkModel {
   )
 }
 
-export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptions = {}): Model {
+const optionsSchema = z.strictObject({ clock: z.custom<Clock>().optional() })
+
+export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
+  const { clock = systemClock } = checkOptions(optionsSchema, options, 'fromAiSdk')
   if (!isAiSdkModel(model)) {
     throw new SkeinError(
       'BAD_OPTION',
@@ -62,14 +67,14 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
   let accepted: Thoughts = 'kept'
   return {
     name,
-    async call(request, options) {
-      const { signal } = options
+    async call(request, calling) {
+      const { signal } = calling
       signal.throwIfAborted()
       const pictures = request.read && (await picturesFor(request, model))
       signal.throwIfAborted()
       for (let settings: ProviderSettings = { request, thoughts: accepted, ...defined({ pictures }) }; ;) {
         try {
-          return await send(model, settings, options)
+          return await send(model, settings, calling)
         } catch (thrown) {
           // Not the thrown error: providers wrap an abort in errors of their own.
           if (signal.aborted) throw signal.reason

@@ -6,6 +6,7 @@
  * - The last value of a metadata field counts: signatures come at the end.
  */
 import { isObject, toJson } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
 import { toProviderParts } from '../../core/records/provider-parts.js'
 import type { ProviderParts, ProviderPart } from '../../core/records/provider-parts.js'
 import type { ModelDelta, RequestedCall } from '../port.js'
@@ -32,6 +33,16 @@ interface CallPart {
   meta: Meta | undefined
 }
 
+/** A call that the provider runs itself, or its result; opaque. */
+interface ProviderRunPart {
+  readonly type: 'run' | 'ran'
+  readonly id: string
+  readonly tool: string
+  readonly value: unknown
+  readonly failed: boolean
+  meta: Meta | undefined
+}
+
 interface CollectedReply {
   readonly text: string
   readonly reasoning: string
@@ -42,7 +53,7 @@ interface CollectedReply {
 export class PartCollector {
   readonly #emit: (delta: ModelDelta) => void
   /** In the order of their beginnings. */
-  readonly #parts: (TextPart | CallPart)[] = []
+  readonly #parts: (TextPart | CallPart | ProviderRunPart)[] = []
   readonly #texts = new Map<string, TextPart>()
   /** By the provider's id, which may occur twice. */
   readonly #callsById = new Map<string, CallPart[]>()
@@ -72,8 +83,9 @@ export class PartCollector {
       case 'tool-input-delta':
         return this.#appendArgs(part)
       case 'tool-call':
-        if (part['providerExecuted'] !== true) this.#completeCall(part)
-        return
+        return part['providerExecuted'] === true ? this.#noteRun('run', part) : this.#completeCall(part)
+      case 'tool-result':
+        return this.#noteRun('ran', part)
       case 'error':
         throw part['error']
       default:
@@ -84,9 +96,13 @@ export class PartCollector {
   whole(origin: string, cut: boolean): CollectedReply {
     const calls = this.#parts.filter((part): part is CallPart => part.type === 'call' && part.complete)
     const indices = new Map(calls.map((call, index) => [call, index]))
+    const ran = new Set(this.#parts.flatMap((part) => (isRun(part) && part.type === 'ran' ? [part.id] : [])))
     const parts = this.#parts.flatMap((part): readonly ProviderPart[] => {
       const meta = part.meta && toJson(part.meta)
       const data = meta === undefined ? {} : { meta }
+      // What the provider began and did not end would be refused when it is sent back.
+      if (cut && isRun(part) && !ran.has(part.id)) return []
+      if (isRun(part)) return [{ ...runOf(part), ...data }]
       if (part.type !== 'call') return [{ type: part.type, length: part.text.length, ...data }]
       const index = indices.get(part)
       return index === undefined ? [] : [{ type: 'call', index, ...data }]
@@ -99,8 +115,23 @@ export class PartCollector {
     }
   }
 
+  #noteRun(type: ProviderRunPart['type'], part: GatheredPart): void {
+    // Results that are told in stages are final only at the end.
+    if (part['preliminary'] === true) return
+    const run: ProviderRunPart = {
+      type,
+      id: textOf(part['toolCallId']),
+      tool: textOf(part['toolName']),
+      value: type === 'run' ? part['input'] : part['result'],
+      failed: part['isError'] === true,
+      meta: undefined,
+    }
+    this.#parts.push(run)
+    addMeta(run, part)
+  }
+
   #join(type: TextPart['type']): string {
-    return this.#parts.map((part) => (part.type === type ? part.text : '')).join('')
+    return this.#parts.map((part) => (isTextOf(part, type) ? part.text : '')).join('')
   }
 
   #begin(type: TextPart['type'], part: GatheredPart): void {
@@ -155,11 +186,35 @@ export class PartCollector {
   }
 }
 
+function isRun(part: { readonly type: string }): part is ProviderRunPart {
+  return part.type === 'run' || part.type === 'ran'
+}
+
+function isTextOf(part: { readonly type: string }, type: TextPart['type']): part is TextPart {
+  return part.type === type
+}
+
 function textKey(type: TextPart['type'], part: GatheredPart): string {
   return `${type}/${textOf(part['id'])}`
 }
 
-function addMeta(target: TextPart | CallPart | undefined, part: GatheredPart): void {
+function runOf({ type, id, tool, value, failed }: ProviderRunPart): ProviderPart {
+  const given = toJson(value ?? null)
+  if (type === 'ran') return { type, id, tool, value: given, ...(failed && { failed }) }
+  return { type, id, tool, args: typeof given === 'string' ? parsed(given) : given }
+}
+
+/** Args come as the text of JSON. */
+function parsed(text: string): Json {
+  try {
+    return toJson(JSON.parse(text))
+  } catch {
+    // Whatever the provider sent, it is sent back.
+    return text
+  }
+}
+
+function addMeta(target: { meta: Meta | undefined } | undefined, part: GatheredPart): void {
   const metadata = part['providerMetadata']
   if (!target || !isObject(metadata)) return
   for (const [provider, fields] of Object.entries(metadata)) {

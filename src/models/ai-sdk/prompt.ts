@@ -44,7 +44,20 @@ interface ResultPart {
     | { readonly type: 'content'; readonly value: readonly object[] }
 }
 
-type AssistantPart = TextPart | CallPart
+/** A call that the provider ran, and its result: both are part of the assistant's message. */
+interface ProviderCallPart extends CallPart {
+  readonly providerExecuted: true
+}
+
+interface ProviderResultPart {
+  readonly type: 'tool-result'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly output: { readonly type: 'json' | 'error-json'; readonly value: unknown }
+  readonly providerOptions?: Meta
+}
+
+type AssistantPart = TextPart | CallPart | ProviderCallPart | ProviderResultPart
 
 export type PromptMessage = { readonly providerOptions?: Meta } & (
   | { readonly role: 'system'; readonly content: string }
@@ -169,10 +182,20 @@ function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly Ass
   const pieces = parts && piecesOfParts(parts, { text, ...defined({ reasoning: reasoning || undefined }) })
   if (!parts || !pieces || parts.filter(({ type }) => type === 'call').length !== calls.length) return undefined
   return parts.flatMap((part, at): readonly AssistantPart[] => {
+    if (part.type === 'run' || part.type === 'ran') return [{ ...providerPart(part), ...optionsOf(part) }]
     if (part.type !== 'call') return [{ type: part.type, text: sendableText(pieces[at] ?? ''), ...optionsOf(part) }]
     const call = calls[part.index]
     return call ? [{ ...callPart(call), ...optionsOf(part) }] : []
   })
+}
+
+function providerPart(
+  part: Extract<ProviderPart, { readonly type: 'run' | 'ran' }>,
+): ProviderCallPart | ProviderResultPart {
+  const { id: toolCallId, tool: toolName } = part
+  if (part.type === 'run') return { type: 'tool-call', toolCallId, toolName, input: part.args, providerExecuted: true }
+  const { failed, value } = part
+  return { type: 'tool-result', toolCallId, toolName, output: { type: failed ? 'error-json' : 'json', value } }
 }
 
 /**

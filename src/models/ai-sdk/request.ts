@@ -24,14 +24,22 @@ interface FunctionTool {
   readonly inputSchema: ToolSpec['parameters']
 }
 
+interface ProviderTool {
+  readonly type: 'provider' | 'provider-defined'
+  readonly id: string
+  readonly name: string
+  readonly args: NonNullable<NonNullable<ToolSpec['provider']>['args']>
+}
+
 type Settings = Record<string, unknown>
 
 interface CallOptions {
   readonly prompt: PromptMessage[]
-  readonly tools?: FunctionTool[]
+  readonly tools?: (FunctionTool | ProviderTool)[]
   readonly toolChoice?:
     | { readonly type: 'auto' | 'none' | 'required' }
     | { readonly type: 'tool'; readonly toolName: string }
+  readonly responseFormat?: { readonly type: 'json' } & NonNullable<ModelRequest['output']>
   readonly reasoning?: 'low' | 'medium' | 'high'
   readonly temperature?: number
   readonly maxOutputTokens?: number
@@ -65,12 +73,19 @@ function functionTool(tool: ToolSpec): FunctionTool {
   return known
 }
 
+function toolFor(tool: ToolSpec, { specificationVersion }: SettingsReader): FunctionTool | ProviderTool {
+  const { provider, name } = tool
+  if (!provider) return functionTool(tool)
+  const type = specificationVersion === 'v2' ? 'provider-defined' : 'provider'
+  return { type, id: provider.id, name, args: provider.args ?? {} }
+}
+
 export function toCallOptions(
   { request, thoughts, pictures }: ProviderSettings,
   reader: SettingsReader,
   abortSignal: AbortSignal,
 ): CallOptions {
-  const { system, messages, tools, toolChoice, temperature, maxOutputTokens } = request
+  const { system, messages, tools, toolChoice, output, temperature, maxOutputTokens } = request
   const providerOptions = optionsFor({ request, thoughts }, reader)
   return {
     prompt: cached(
@@ -78,8 +93,9 @@ export function toCallOptions(
       request,
       reader,
     ),
-    ...(tools.length > 0 && { tools: tools.map(functionTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => toolFor(tool, reader)) }),
     ...(tools.length > 0 && toolChoice && { toolChoice: choiceOf(toolChoice) }),
+    ...(output && { responseFormat: { type: 'json' as const, ...output } }),
     ...(request.reasoning &&
       thoughts !== 'bare' &&
       reader.specificationVersion === 'v4' && { reasoning: request.reasoning }),

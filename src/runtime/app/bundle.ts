@@ -22,10 +22,12 @@ export interface BundleEntry {
   readonly path: string
   /** Entry module in place of the file; imports the app's files by paths relative to the folder. */
   readonly text?: string
+  /** Called with every path that is read or looked for, also of a bundle that then fails. */
+  readonly onFile?: (path: string) => void
 }
 
 /** Returns the path of the bundle. */
-export async function bundle({ path, text: entry }: BundleEntry): Promise<string> {
+export async function bundle({ path, text: entry, onFile }: BundleEntry): Promise<string> {
   const { build } = await import('esbuild')
   const start: BuildOptions =
     entry === undefined
@@ -46,7 +48,7 @@ export async function bundle({ path, text: entry }: BundleEntry): Promise<string
     define: ownMeta,
     banner: { js: requireOf(path) },
     logLevel: 'silent',
-    plugins: [packagesByPath, ownLocations],
+    plugins: [...(onFile ? [reportFiles(onFile)] : []), packagesByPath, ownLocations],
   })
   const { outputFiles } = await built.catch((thrown: unknown) => Promise.reject(refusalOf(path, thrown)))
   const output = (extension: string): string => outputFiles.find((file) => file.path.endsWith(extension))?.text ?? ''
@@ -129,6 +131,22 @@ function isInstalled(path: string, from: string): boolean {
   for (let folder = from; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'node_modules', name))) return true
     if (folder === dirname(folder)) return false
+  }
+}
+
+function reportFiles(onFile: (path: string) => void): Plugin {
+  return {
+    name: 'report-files',
+    setup(build) {
+      build.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => {
+        onFile(join(resolveDir, path))
+        return undefined
+      })
+      build.onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
+        onFile(path)
+        return undefined
+      })
+    },
   }
 }
 

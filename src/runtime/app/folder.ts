@@ -1,18 +1,21 @@
 /**
  * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/` and `models/`, one definition per file, which
- * gives it its name. All files go into one bundle, so that they share what they import.
+ * gives it its name, and `skills/`. All sources go into one bundle, so that they share what they import; agents and
+ * prompts in Markdown (markdown.ts) and skills (skills.ts) are read by the host alone, for no body needs them.
  *
  * - The bundle itself names its definitions after their files: a worker that imports it needs no folder.
  * - A mistake in one file does not stop the reading of others: all mistakes are reported at once, each with its file,
  *   when the app is checked.
  */
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { extname, join } from 'node:path'
 import { isDefinition, lookalike } from '../../agent/app.js'
 import type { AppOptions, Mistake } from '../../agent/app.js'
 import type { Definition } from '../../agent/define.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import type { MarkdownFile } from './markdown.js'
+import type { SkillFolder } from './skills.js'
 
 type Section = 'agents' | 'prompts' | 'tools' | 'models'
 
@@ -23,6 +26,9 @@ const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
   tools: ['tool', 'mcp'],
   models: ['model'],
 }
+
+/** Subfolders that may hold definitions. */
+export const folderNames: readonly string[] = Object.keys(sections)
 
 /** Subfolders of the convention that are not supported yet. */
 const unsupported = ['hooks', 'api'] as const
@@ -36,17 +42,26 @@ interface AppFile {
 
 export interface AppFolder {
   readonly files: readonly AppFile[]
+  readonly documents: readonly MarkdownFile[]
+  /** At most one: `skills/`. */
+  readonly skills: readonly SkillFolder[]
   readonly warnings: readonly string[]
 }
 
 /** The files of the app. Throws where there are none. */
 export async function readFolder(folder: string): Promise<AppFolder> {
   const files: AppFile[] = []
+  const documents: MarkdownFile[] = []
   for (const section of ['agents', 'prompts', 'tools', 'models'] as const) {
-    for (const name of await sourcesIn(join(folder, section)))
-      files.push({ path: `${section}/${name}`, section, name: name.replace(/\.\w+$/, '') })
+    const isText = section === 'agents' || section === 'prompts'
+    for (const base of await sourcesIn(join(folder, section), { markdown: isText })) {
+      const path = `${section}/${base}`
+      const name = base.replace(/\.\w+$/, '')
+      if (isText && extname(base) === '.md') documents.push({ path, section, name, file: join(folder, path) })
+      else files.push({ path, section, name })
+    }
   }
-  if (files.length === 0)
+  if (files.length + documents.length === 0)
     throw new SkeinError(
       'APP_NOT_LOADED',
       `the folder ${folder} holds no app: no file in ${Object.keys(sections)
@@ -55,24 +70,39 @@ export async function readFolder(folder: string): Promise<AppFolder> {
     )
   const warnings = await Promise.all(
     unsupported.map(async (name) =>
-      (await sourcesIn(join(folder, name), true)).length > 0
+      (await sourcesIn(join(folder, name), { recursive: true })).length > 0
         ? [`${join(folder, name)}: ${name}/ is not supported yet; its files are left out`]
         : [],
     ),
   )
-  return { files, warnings: warnings.flat() }
+  const skills = join(folder, 'skills')
+  const hasSkills = (await stat(skills).catch(() => undefined))?.isDirectory() === true
+  return {
+    files,
+    documents,
+    skills: hasSkills ? [{ folder: skills, title: 'skills' }] : [],
+    warnings: warnings.flat(),
+  }
 }
 
-/** Sorted by name. Tests, type declarations, documents and dotfiles are no sources. */
-async function sourcesIn(folder: string, recursive = false): Promise<readonly string[]> {
+interface SourceOptions {
+  readonly recursive?: boolean
+  /** Agents and prompts may be Markdown. */
+  readonly markdown?: boolean
+}
+
+/** Sorted by name. Tests, type declarations, a README and dotfiles are no sources. */
+async function sourcesIn(
+  folder: string,
+  { recursive = false, markdown = false }: SourceOptions = {},
+): Promise<readonly string[]> {
+  const sources = markdown ? /^[^.].*\.(?:ts|mts|js|mjs|md)$/ : /^[^.].*\.(?:ts|mts|js|mjs)$/
   try {
     const entries = await readdir(folder, { withFileTypes: true, recursive })
     return entries
       .filter(
         (entry) =>
-          !entry.isDirectory() &&
-          /^[^.].*\.(?:ts|mts|js|mjs)$/.test(entry.name) &&
-          !/\.(?:test|spec|d)\.\w+$/.test(entry.name),
+          !entry.isDirectory() && sources.test(entry.name) && !/\.(?:test|spec|d)\.\w+$|^README\.md$/i.test(entry.name),
       )
       .map(({ name }) => name)
       .sort()
@@ -96,10 +126,13 @@ export const definitions = files.flatMap(({ own, name }) => own.map((definition)
 `
 }
 
-type Collected = Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>>
+interface Collected extends Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>> {
+  /** Those whose names no other file gives. */
+  readonly documents: readonly MarkdownFile[]
+}
 
 /** The definitions that the bundle exports, each with its file, and the mistakes in files. */
-export function collectDefinitions({ files }: AppFolder, module: object): Collected {
+export function collectDefinitions({ files, documents }: AppFolder, module: object): Collected {
   const rows = 'files' in module && Array.isArray(module.files) ? module.files : []
   const found = new Map<Definition, string>()
   const duplicates: Mistake[] = []
@@ -123,7 +156,32 @@ export function collectDefinitions({ files }: AppFolder, module: object): Collec
     if (own.length === 1 && definition && sections[section].includes(definition.kind) && !other)
       found.set({ ...definition, name }, path)
   }
-  return { files: found, mistakes: [...duplicates, ...mistakes], claimed }
+  const unique = documents.filter((document, index) => {
+    const others = [...files, ...documents.slice(0, index)]
+    const twice = duplicatesOf(document, others)
+    if (twice.length > 0) claimed.push({ kind: 'agent', name: document.name }, { kind: 'prompt', name: document.name })
+    duplicates.push(...twice)
+    return twice.length === 0
+  })
+  return { files: found, mistakes: [...duplicates, ...mistakes], claimed, documents: unique }
+}
+
+/** A file in agents/ is a prompt, too. */
+function duplicatesOf({ path, section, name }: MarkdownFile, others: readonly SectionFile[]): readonly Mistake[] {
+  const sameName = others.filter((other) => other.name === name)
+  const kinds = section === 'agents' ? (['agents', 'prompts'] as const) : (['prompts'] as const)
+  return kinds.flatMap((kind): readonly Mistake[] => {
+    const other = sameName.find((each) => each.section === kind || (kind === 'prompts' && isAgentDocument(each)))
+    if (!other) return []
+    const what = kind === 'agents' ? 'agent' : 'prompt'
+    return [{ code: 'DUPLICATE_NAME', text: `${path} and ${other.path} both name the ${what} "${name}"; keep one` }]
+  })
+}
+
+type SectionFile = Pick<AppFile, 'path' | 'section' | 'name'>
+
+function isAgentDocument({ path, section }: SectionFile): boolean {
+  return section === 'agents' && path.endsWith('.md')
 }
 
 function mistakeOf({ section, name }: AppFile, own: readonly Definition[], module: unknown): string | undefined {

@@ -2,7 +2,7 @@
  * Loads an app: a module by URL or path, a folder by convention (folder.ts), or definitions at hand.
  *
  * - A definition that is exported twice, by name and by default, is one definition.
- * - MCP servers are connected before the app is checked: their tools are tools like any others.
+ * - MCP servers are connected and skills are read before the app is checked: their tools are tools like any others.
  * - An export that looks like a definition but has no kind is reported, never left out silently.
  */
 import { statSync } from 'node:fs'
@@ -11,19 +11,27 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createApp, isDefinition, lookalike } from '../../agent/app.js'
 import type { App, AppOptions } from '../../agent/app.js'
 import type { Definition, ToolDefinition } from '../../agent/define.js'
+import type { Skill } from '../../agent/skills.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import { sourceLineOf, whereAndWhy } from '../../core/thrown.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { bundle } from './bundle.js'
 import { collectDefinitions, entryModule, readFolder } from './folder.js'
+import type { MarkdownFile } from './markdown.js'
+import type { SkillFolder } from './skills.js'
 
 export type AppSource = URL | string | readonly Definition[] | { readonly [name: string]: unknown }
 
 export interface LoadOptions {
   /** Tools that the app may use without defining them. */
   readonly builtins?: readonly ToolDefinition[]
+  /** The tools by which models read skills. */
+  readonly skillTools?: (skills: ReadonlyMap<string, Skill>) => readonly ToolDefinition[]
   /** The tools of these servers. The caller closes the connections, also when the app is refused afterwards. */
   readonly connectMcp?: (servers: readonly McpDefinition[]) => Promise<readonly ToolDefinition[]>
+  /** This process may have loaded it before; its files are read and evaluated again. Packages are not. */
+  readonly again?: boolean
 }
 
 const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
@@ -43,17 +51,22 @@ export interface LoadedApp {
 }
 
 // Loaded once: an import takes real time even of a module that is there, which simulated time would not wait for.
-const loadOwnTools = () => import('../../tools/own/all.js')
+const loadOwnTools = () => Promise.all([import('../../tools/own/all.js'), import('../../tools/own/skills.js')])
 let own: ReturnType<typeof loadOwnTools> | undefined
 
-export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
+export async function loadAppWithTools(
+  source: AppSource,
+  options: Pick<LoadOptions, 'again'> = {},
+): Promise<LoadedApp> {
   own ??= loadOwnTools()
-  const { ownTools } = await own
+  const [{ ownTools }, { createSkillTools }] = await own
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined
   try {
     const app = await loadApp(source, {
+      ...options,
       builtins: ownTools,
+      skillTools: createSkillTools,
       async connectMcp(definitions) {
         servers = definitions
         const { connectMcp } = await import('../../mcp/connect.js')
@@ -86,31 +99,47 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
   try {
     return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {
-    if (isSkeinError(thrown)) throw thrown
-    const why = thrown instanceof Error ? thrown.message : String(thrown)
-    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${why}`, { cause: thrown })
+    const data = { app: path }
+    // A mistake of the loader says all; one in what the app defines has its line.
+    const says = sourceLineOf(thrown) === undefined ? '' : `the app ${path} could not be loaded: ${whereAndWhy(thrown)}`
+    if (isSkeinError(thrown))
+      throw new SkeinError(thrown.code, says || thrown.message, { cause: thrown, data: { ...thrown.data, ...data } })
+    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${whereAndWhy(thrown)}`, {
+      cause: thrown,
+      data,
+    })
   }
 }
 
 async function fromModule(path: string, options: LoadOptions): Promise<App> {
-  const module = await moduleAt(path)
+  const module = await moduleAt(path, options)
   return fromExports(await importMapped(module), path, { ...options, module })
 }
 
-/** The URL that a file is imported by: of its bundle, where it is TypeScript. */
-async function moduleAt(path: string): Promise<string> {
-  return pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
+/** The URL that a file is imported by: of its bundle, where it is TypeScript or was imported before. */
+async function moduleAt(path: string, { again = false }: Pick<LoadOptions, 'again'> = {}): Promise<string> {
+  return moduleUrl(again || typescript.has(extname(path)) ? await bundle({ path }) : path, again)
 }
 
-/** What a file exports, TypeScript or not. */
+let imports = 0
+const failed = new Set<string>()
+
+/** A module is evaluated once for each URL; one that failed may have been mended. */
+function moduleUrl(file: string, again = false): string {
+  const { href } = pathToFileURL(file)
+  return again || failed.has(href) ? `${href}?again=${++imports}` : href
+}
+
+/** What a file exports, TypeScript or not; of the folder of an app, its named definitions. */
 export async function importFile(path: string): Promise<object> {
-  return importMapped(await moduleAt(path))
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return importMapped(await moduleAt(path))
+  return importMapped(moduleUrl(await bundle({ path, text: entryModule(await readFolder(path)) })))
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
-  const module = pathToFileURL(await bundle({ path, text: entryModule(folder) })).href
-  const { files, mistakes, claimed } = collectDefinitions(folder, await importMapped(module))
+  const module = moduleUrl(await bundle({ path, text: entryModule(folder) }), options.again)
+  const { files, mistakes, claimed, documents } = collectDefinitions(folder, await importMapped(module))
   return assemble([...files.keys()], `the folder ${path}`, {
     ...options,
     module,
@@ -118,13 +147,20 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
     mistakes,
     claimed,
     warnings: folder.warnings,
+    documents,
+    skillFolders: folder.skills,
   })
 }
 
 /** Stacks of what is imported from now on name the sources; worker threads do the same (workers/thread/entry.ts). */
 async function importMapped(module: string): Promise<object> {
   process.setSourceMapsEnabled(true)
-  return import(module)
+  try {
+    return await import(module)
+  } catch (thrown) {
+    failed.add(module)
+    throw thrown
+  }
 }
 
 function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {
@@ -159,10 +195,15 @@ function exportsOf(module: object): ReadonlyMap<unknown, string> {
   return exported
 }
 
+interface Sources {
+  readonly documents?: readonly MarkdownFile[]
+  readonly skillFolders?: readonly SkillFolder[]
+}
+
 async function assemble(
   definitions: readonly Definition[],
   source: string,
-  { connectMcp, ...options }: LoadOptions & AppOptions,
+  { connectMcp, documents = [], skillFolders = [], ...options }: LoadOptions & AppOptions & Sources,
 ): Promise<App> {
   const servers = definitions.filter((definition) => isDefinition(definition) && definition.kind === 'mcp')
   const [server] = servers
@@ -172,5 +213,39 @@ async function assemble(
       `${source} names the MCP server "${server.name}", and nothing was given to connect it`,
     )
   const tools = server && connectMcp ? await connectMcp(servers) : []
-  return createApp([...definitions, ...tools], source, options)
+  const all = [...definitions, ...tools]
+  const withSkills = await addSkills(all, skillFolders, options)
+  if (documents.length === 0) return createApp(all, source, withSkills)
+  const { readMarkdown } = await import('./markdown.js')
+  const { files, lines, mistakes, claimed } = await readMarkdown(documents, [...all, ...(options.builtins ?? [])])
+  return createApp([...all, ...files.keys()], source, {
+    ...withSkills,
+    files: new Map([...(withSkills.files ?? []), ...files]),
+    lines,
+    mistakes: [...(withSkills.mistakes ?? []), ...mistakes],
+    claimed: [...(withSkills.claimed ?? []), ...claimed],
+  })
 }
+
+/** The skills of the folders that the app has or names, and the tools that read them. */
+async function addSkills(
+  definitions: readonly Definition[],
+  folders: readonly SkillFolder[],
+  { skillTools = () => [], ...options }: Omit<LoadOptions, 'connectMcp'> & AppOptions,
+): Promise<AppOptions> {
+  const sets = definitions.filter((definition) => isDefinition(definition) && definition.kind === 'skillset')
+  const all = [...folders, ...sets.map(({ name }) => ({ folder: name, title: name }))]
+  const { skills, mistakes, warnings, claimed } =
+    all.length === 0 ? noSkills : await (await import('./skills.js')).readSkills(all)
+  const tools = skillTools(new Map(skills.map((skill) => [skill.name, skill])))
+  return {
+    ...options,
+    skills,
+    builtins: [...(options.builtins ?? []), ...tools],
+    warnings: [...(options.warnings ?? []), ...warnings],
+    mistakes: [...(options.mistakes ?? []), ...mistakes],
+    claimed: [...(options.claimed ?? []), ...claimed],
+  }
+}
+
+const noSkills = { skills: [], mistakes: [], warnings: [], claimed: [] }

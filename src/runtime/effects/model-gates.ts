@@ -27,7 +27,8 @@ export interface ModelGates {
 }
 
 interface GateServices {
-  readonly app: App
+  /** The app that is served now. */
+  readonly app: () => App
   readonly signals: Signals
   readonly clock: Clock
   readonly random: Random
@@ -49,7 +50,7 @@ export function createModelGates({ app, signals, clock, random }: GateServices):
   function gate(model: string): RateLimitGate {
     const known = gates.get(model)
     if (known) return known
-    const maxRetries = app.models.get(model)?.maxRetries
+    const maxRetries = app().models.get(model)?.maxRetries
     const closed = (waitMs: number): void => signals.publish(limitsTopic, { model, waitMs, from: me })
     const made = new RateLimitGate(model, { clock, random, closed, ...defined({ maxRetries }) })
     gates.set(model, made)
@@ -60,7 +61,7 @@ export function createModelGates({ app, signals, clock, random }: GateServices):
     signals.subscribe(limitsTopic, (value) => {
       const { data: limit } = limitSchema.safeParse(value)
       // Another version of the app may have a model that is not used here.
-      if (limit && limit.from !== me && app.models.has(limit.model)) gate(limit.model).heard(limit.waitMs)
+      if (limit && limit.from !== me && app().models.has(limit.model)) gate(limit.model).heard(limit.waitMs)
     }),
     signals.subscribe(waitsTopic, (value) => {
       const { data: request } = askSchema.safeParse(value)

@@ -5,6 +5,7 @@ import type { App } from '../../agent/app.js'
 import type { ModelDefinition } from '../../agent/define.js'
 import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
+import { withNativeOutput } from '../../models/native-output.js'
 import { toModel } from '../../models/to-model.js'
 import { withFallback } from '../../models/retry/fallback.js'
 import type { Model, ModelRequest } from '../../models/port.js'
@@ -33,8 +34,8 @@ export function createModels(
   }
 
   async function persistent(definition: ModelDefinition): Promise<Model> {
-    const { name, model: source, maxRetries, timeouts } = definition
-    const model = await toModel(source)
+    const { name, model: source, maxRetries, timeouts, structuredOutput } = definition
+    const model = withNativeOutput(await toModel(source), structuredOutput)
     const named: Model = { name, call: (request, options) => model.call(withSettings(definition, request), options) }
     const timely = withTimeLimits(named, { ...defaultTimeLimits, ...timeouts }, clock)
     return withRetries(timely, { clock, random, gate: gates.gate(name), ...defined({ maxRetries }) })

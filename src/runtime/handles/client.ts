@@ -13,17 +13,17 @@ import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
+import { isObject } from '../../core/json.js'
+import { checkOptions } from '../../core/options.js'
 import { noContent } from '../../files/contents.js'
 import { askWaits } from '../effects/model-gates.js'
 import type { ThreadWait } from '../effects/model-gates.js'
 import { createDeadLetters } from './dead-letters.js'
 import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
-import { follow } from '../watch/events.js'
 import type { WaitOptions } from '../watch/run.js'
 import { createInbox } from './inbox.js'
-import { check } from './options.js'
-import { toHeadFilter, toThreadInfo } from './thread-info.js'
+import { filterSchema, toHeadFilter, toThreadInfo } from './thread-info.js'
 import type { ThreadFilter, ThreadInfo } from './thread-info.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
@@ -35,9 +35,9 @@ import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
 import { givenContext } from './sent-message.js'
 import type { ToolContexts } from './sent-message.js'
-import { threadMissing, untilClosed } from './services.js'
+import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
-import { createThread } from './thread.js'
+import { createThread, eventsOf } from './thread.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
 import type { EventOptions, Thread } from './thread.js'
@@ -130,7 +130,17 @@ export const keyFields = {
   keyFile: z.string().min(1).optional(),
 }
 
-const connectSchema = z.looseObject(keyFields)
+export const storeSchema = z.custom<Store>(
+  (value) => isObject(value) && typeof value['open'] === 'function',
+  'must be memory(), local(folder) or nats(options)',
+)
+
+const connectSchema = z.strictObject({
+  ...keyFields,
+  backend: storeSchema,
+  clock: z.custom<Clock>().optional(),
+  random: z.custom<Random>().optional(),
+})
 
 /** The key for secrets is the same as the host's. */
 export interface ConnectOptions extends KeyOptions {
@@ -141,9 +151,14 @@ export interface ConnectOptions extends KeyOptions {
 
 /** Handles on the threads of a store that another process may serve. */
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
-  const { clock = systemClock, random = systemRandom } = options
-  const key = keySource(check(connectSchema, options, 'connectSkein'))
-  const backend = await options.backend.open('client')
+  const {
+    backend: store,
+    clock = systemClock,
+    random = systemRandom,
+    ...keys
+  } = checkOptions(connectSchema, options, 'connectSkein')
+  const key = keySource(keys)
+  const backend = await store.open('client')
   const secrets = new Secrets({ source: key, backend })
   try {
     await secrets.join()
@@ -178,13 +193,14 @@ export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient
           budget,
           context,
           signal,
-        } = check(createSchema, options, 'threads.create')
+        } = checkOptions(createSchema, options, 'threads.create')
         await createOnce(services, { id, agent, tags, files, env, ...defined({ budget, context, signal }) })
         return get(id)
       },
       get,
       delete: (root, options) => deleteTree(services, root, options),
       async list(filter = {}) {
+        checkOptions(filterSchema, filter, 'threads.list')
         const { heads, next } = await backend.heads.list(toHeadFilter(filter))
         return { threads: heads.map(toThreadInfo), ...defined({ next }) }
       },
@@ -192,7 +208,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient
     inbox: createInbox(services),
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),
-    events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
+    events: ({ root, ...options }) => eventsOf(services, { root }, options),
     modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {
       if (!backend.backup)

@@ -4,11 +4,13 @@
  *
  * - A letter stays until it is requeued or dropped; both are commands to the parent.
  */
+import { z } from 'zod'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
 import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'
 import { eachHead } from '../journal/heads.js'
@@ -37,13 +39,17 @@ export interface DeadLetters {
   drop(id: string): Promise<void>
 }
 
+const filterSchema = z.strictObject({ root: z.string().optional() })
+
 export function createDeadLetters({ backend, clock, random }: ThreadServices): DeadLetters {
   const send = async (id: string, kind: 'requeue' | 'drop'): Promise<void> => {
     const { thread, reference } = parseId(id)
     await sendCommand(backend, clock, { thread, id: random.id(), command: { kind, reference } })
   }
   return {
-    async list({ root } = {}) {
+    async list(filter = {}) {
+      checkOptions(filterSchema, filter, 'deadLetters.list')
+      const { root } = filter
       const letters: DeadLetter[] = []
       for await (const head of eachHead(backend, defined({ root })))
         if (head.dead) letters.push(...lettersOf(head, (await wake(backend, head.thread)).state.dead))

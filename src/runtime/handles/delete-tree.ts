@@ -2,16 +2,21 @@
  * Deleting a tree from any process: a command to its root, and the wait until the tree is gone; or until one of its
  * threads is parked, since nothing is removed before all have ended.
  */
+import { z } from 'zod'
+import { checkOptions } from '../../core/options.js'
 import { sendCommand } from './send-command.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
 import { failParked, waitForSignals } from '../watch/until-settled.js'
+
+const deleteSchema = z.strictObject({ terminate: z.boolean().optional() })
 
 export async function deleteTree(
   { backend, clock, random, closed }: Omit<ThreadServices, 'secrets'>,
   root: string,
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {
+  checkOptions(deleteSchema, options, 'threads.delete')
   const head = (await backend.heads.get(root)) ?? threadMissing(root)
   // A thread that was created again with the same id is another one. A damaged entry does not know when it was made.
   const { createdAt } = head

@@ -4,14 +4,18 @@
  *
  * - A decision is a command to the thread: its promise resolves when it is durable, and a second one is refused.
  */
+import { z } from 'zod'
 import type { Pending, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
 import { toJson } from '../../core/json.js'
 import { eachHead } from '../journal/heads.js'
+import { checkOptions } from '../../core/options.js'
+import { decisionSchema } from './options.js'
 import { sendCommand } from './send-command.js'
 import { createQueue } from '../watch/async-queue.js'
+import { createIteration } from '../watch/iteration.js'
 import type { ThreadServices } from './services.js'
 import { toTreeSignal, treeTopic } from '../watch/topics.js'
 
@@ -49,9 +53,16 @@ export interface Inbox {
   answer(id: string, output: unknown, options?: { readonly by?: string }): Promise<void>
 }
 
+const text = z.string().optional()
+const filterSchema = z.strictObject({ root: text, thread: text })
+const watchSchema = z.strictObject({ root: z.string(), thread: text, signal: z.instanceof(AbortSignal).optional() })
+const approveSchema = decisionSchema.extend({ args: z.unknown().optional() })
+const answerSchema = z.strictObject({ by: text })
+
 export function createInbox(services: ThreadServices): Inbox {
   const { backend, clock, random } = services
   const list = async (filter: InboxFilter = {}): Promise<InboxItem[]> => {
+    checkOptions(filterSchema, filter, 'inbox.list')
     if (filter.thread !== undefined) {
       const head = await backend.heads.get(filter.thread)
       return head ? itemsOf(head) : []
@@ -67,18 +78,32 @@ export function createInbox(services: ThreadServices): Inbox {
   }
   return {
     list,
-    watch: (filter) => watchInbox(services, filter, () => list(filter)),
-    approve: (id, { args, by, comment } = {}) =>
-      send(id, (call) => ({
+    watch: ({ signal, ...filter }) =>
+      createIteration(
+        (ended) => {
+          checkOptions(watchSchema, { ...filter, ...defined({ signal }) }, 'inbox.watch')
+          return watchInbox(services, { root: filter.root, signal: ended }, () => list(filter))
+        },
+        [services.closed, signal],
+      ),
+    async approve(id, options = {}) {
+      const { args, by, comment } = checkOptions(approveSchema, options, 'inbox.approve')
+      const edited = args === undefined ? undefined : plainJson(args)
+      await send(id, (call) => ({
         kind: 'decide',
         call,
         decision: 'approve',
-        ...defined({ by, comment, args: args === undefined ? undefined : plainJson(args) }),
-      })),
-    reject: (id, { by, comment } = {}) =>
-      send(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...defined({ by, comment }) })),
-    answer: (id, output, { by } = {}) =>
-      send(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...defined({ by }) })),
+        ...defined({ by, comment, args: edited }),
+      }))
+    },
+    async reject(id, options = {}) {
+      const { by, comment } = checkOptions(decisionSchema, options, 'inbox.reject')
+      await send(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...defined({ by, comment }) }))
+    },
+    async answer(id, output, options = {}) {
+      const { by } = checkOptions(answerSchema, options, 'inbox.answer')
+      await send(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...defined({ by }) }))
+    },
   }
 }
 
@@ -103,11 +128,11 @@ function parseId(id: string): { readonly thread: string; readonly call: string }
 }
 
 async function* watchInbox(
-  { backend, closed }: ThreadServices,
-  { root, signal }: { readonly root: string; readonly signal?: AbortSignal },
+  { backend }: ThreadServices,
+  { root, signal }: { readonly root: string; readonly signal: AbortSignal },
   list: () => Promise<readonly InboxItem[]>,
 ): AsyncGenerator<readonly InboxItem[]> {
-  const bell = createQueue<'ring'>(signal ? AbortSignal.any([closed, signal]) : closed)
+  const bell = createQueue<'ring'>(signal)
   const ring = (): void => bell.push('ring')
   const stop = backend.signals.subscribe(
     treeTopic(root),

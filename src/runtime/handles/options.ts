@@ -1,9 +1,5 @@
-/**
- * Options as callers give them. An unknown option is an error, never ignored: a caller who misspells one must hear
- * of it.
- */
+/** Options that several methods of handles take, and their schemas. */
 import { z } from 'zod'
-import { SkeinError } from '../../core/failure.js'
 
 export interface ReasonOption {
   /** Why, for the journal and for whoever reads it. */
@@ -19,8 +15,7 @@ export const reasonSchema = z.strictObject({ reason: z.string().exactOptional() 
 export const treeSchema = z.strictObject({ tree: z.boolean().exactOptional() })
 export const pauseSchema = z.strictObject({ reason: z.string().exactOptional(), tree: z.boolean().exactOptional() })
 
-export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
-}
+const text = z.string().optional()
+
+/** Who decides, and why. */
+export const decisionSchema = z.strictObject({ by: text, comment: text })

@@ -4,7 +4,9 @@
  *
  * - An answer says that the command's records are durable, or why there are none.
  * - No answer within the deadline is the error COMMAND_UNANSWERED: the command stays in the mailbox.
- * - Where an answer may have been lost, the command is posted again: the thread knows its id and answers the same.
+ * - Where an answer may have been lost, the command is posted again: the thread knows its id and answers the same. It
+ *   does not know what it has refused, nor does a thread that was deleted: whoever is answered has no copy on its way
+ *   that could be carried out later.
  * - Where the last host dies or leaves during the wait, the wait ends as soon as that is known.
  */
 import { z } from 'zod'
@@ -55,15 +57,17 @@ export async function sendCommand(
   const hosted = await backend.hosted()
   const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })
   let posted = false
+  const copies: Promise<void>[] = []
   // A failure to post it again changes nothing: the mail is stored, and the deadline stays.
-  const again = (): void => void (posted && put().catch(() => undefined))
+  const again = (): void => void (posted && copies.push(put().catch(() => undefined)))
   const answered = expectAnswer(backend, clock, { thread, id, missed: again })
   try {
     await put()
     posted = true
     if (hosted) answered.awaitHosts()
     else answered.giveUp('no host serves this store now')
-    const answer = await (signal ? abortable(answered.promise, signal) : answered.promise)
+    const whole = answered.promise.then((answer) => Promise.all(copies).then(() => answer))
+    const answer = await (signal ? abortable(whole, signal) : whole)
     if (answer.ok) return answer
     throw fromFailure(answer.failure)
   } finally {

@@ -3,15 +3,20 @@
  * the files, and makes the fields of the command.
  */
 import { z } from 'zod'
+import { conditionsOf, stopWhenSchema } from '../../agent/stop.js'
+import type { StopWhen } from '../../agent/stop.js'
 import type { Backend } from '../../backend/port.js'
 import { namesOf } from '../../core/attachments.js'
+import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { checkOptions } from '../../core/options.js'
+import { maxToolRoundsSchema } from '../../core/records/stop.js'
+import type { StopCondition } from '../../core/records/stop.js'
 import { emptyTree, freezeTree } from '../../core/tree.js'
 import type { FrozenTree, TreeNode } from '../../core/tree.js'
 import { noContent } from '../../files/contents.js'
 import { plainJson } from './inbox.js'
-import { check } from './options.js'
 
 /** A file that goes with a message: the path of one that the thread has, or a new one, put into its `/attachments`. */
 export type Attachment = string | { readonly name: string; readonly content: string | Uint8Array }
@@ -30,6 +35,10 @@ export interface SendOptions {
    * is accepted.
    */
   readonly context?: ToolContexts
+  /** The turn that reads it also stops after a reply that meets any of these. */
+  readonly stopWhen?: StopWhen
+  /** Rounds of calls in the turn that reads it, in place of the prompt's own limit. 0: no call is run. */
+  readonly maxToolRounds?: number
 }
 
 export type ToolContexts = Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -60,6 +69,8 @@ const messageSchema = z
     silent: z.boolean().optional(),
     attachments: z.array(attachment).optional(),
     context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+    stopWhen: stopWhenSchema.optional(),
+    maxToolRounds: maxToolRoundsSchema.optional(),
   })
   .refine(({ text, attachments = [] }) => text.trim() !== '' || attachments.length > 0, {
     error: 'the message is empty; give it a text, or attachments',
@@ -97,9 +108,15 @@ function isName(value: string): boolean {
   )
 }
 
+/** The id that the caller gave it, wrong or not. */
+export function givenId(message: string | SendMessage, options?: SendOptions): string | undefined {
+  const id: unknown = options?.id ?? (isObject(message) ? message['id'] : undefined)
+  return typeof id === 'string' ? id : undefined
+}
+
 export function checkMessage(message: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
   const whole = typeof message === 'string' ? { ...options, text: message } : { ...message, ...options }
-  return check(messageSchema, whole, 'nothing was sent')
+  return checkOptions(messageSchema, whole, 'nothing was sent')
 }
 
 export interface InjectOptions {
@@ -117,7 +134,7 @@ const injectSchema = z.strictObject({
 })
 
 export function checkInjected(text: string, options: InjectOptions = {}): z.infer<typeof injectSchema> {
-  return check(injectSchema, { ...options, text }, 'nothing was sent')
+  return checkOptions(injectSchema, { ...options, text }, 'nothing was sent')
 }
 
 /** Contexts of tools as they travel. */
@@ -125,6 +142,14 @@ export function givenContext(context: ToolContexts | undefined): { readonly cont
   return context
     ? { context: Object.fromEntries(Object.entries(context).map(([name, part]) => [name, plainJson(part)])) }
     : {}
+}
+
+/** What a message says about its turn, as it travels. */
+export function givenRules({ stopWhen, maxToolRounds }: z.infer<typeof messageSchema>): {
+  readonly rules?: { stopWhen?: StopCondition[]; maxToolRounds?: number }
+} {
+  if (stopWhen === undefined && maxToolRounds === undefined) return {}
+  return { rules: defined({ stopWhen: stopWhen && [...conditionsOf(stopWhen)], maxToolRounds }) }
 }
 
 /** What a message command says of its files. */

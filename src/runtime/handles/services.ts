@@ -1,6 +1,5 @@
 /**
- * What the handles on threads are made with, and the two answers that all of them share: that a thread is not there,
- * and when an iteration ends.
+ * What the handles on threads are made with, and the answer that all of them share: that a thread is not there.
  */
 import type { Backend } from '../../backend/port.js'
 import type { Clock, Random } from '../../core/clock.js'
@@ -20,9 +19,4 @@ export function threadMissing(id: string): never {
   throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, {
     data: { thread: id },
   })
-}
-
-/** An iteration over events ends quietly when its reader's signal, or the skein, says so. */
-export function untilClosed(closed: AbortSignal, signal?: AbortSignal): AbortSignal {
-  return signal ? AbortSignal.any([signal, closed]) : closed
 }

@@ -3,7 +3,8 @@
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
-import { check, pauseSchema, reasonSchema, treeSchema } from './options.js'
+import { checkOptions } from '../../core/options.js'
+import { pauseSchema, reasonSchema, treeSchema } from './options.js'
 import type { ReasonOption, TreeOption } from './options.js'
 import type { SendToThread } from './send-command.js'
 
@@ -27,19 +28,19 @@ export interface ThreadControl {
 export function createThreadControl(send: SendToThread): ThreadControl {
   return {
     async cancel(options = {}) {
-      const { reason } = check(reasonSchema, options, 'cancel')
+      const { reason } = checkOptions(reasonSchema, options, 'cancel')
       return hasChanged(send({ kind: 'cancel', reason }))
     },
     async pause(options = {}) {
-      const { reason, tree } = check(pauseSchema, options, 'pause')
+      const { reason, tree } = checkOptions(pauseSchema, options, 'pause')
       return hasChanged(send({ kind: 'pause', reason, ...defined({ tree: tree || undefined }) }))
     },
     async resume(options = {}) {
-      const { tree } = check(treeSchema, options, 'resume')
+      const { tree } = checkOptions(treeSchema, options, 'resume')
       return hasChanged(send({ kind: 'resume', ...defined({ tree: tree || undefined }) }))
     },
     async terminate(options = {}) {
-      const { reason } = check(reasonSchema, options, 'terminate')
+      const { reason } = checkOptions(reasonSchema, options, 'terminate')
       return hasChanged(send({ kind: 'terminate', reason }))
     },
   }

@@ -14,11 +14,11 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, Entry, Head, StoredEntry, StoredHead } from '../../backend/port.js'
 import type { Media } from '../../core/media.js'
 import { SkeinError } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
 import { replaceSealed } from '../../core/records/sealed.js'
 import type { ToolSpec } from '../../models/port.js'
 import { eachHead } from '../journal/heads.js'
 import { chainStart, createEntryReader, pack, relink } from '../journal/journal.js'
-import { check } from './options.js'
 import type { TreeOption } from './options.js'
 import type { ThreadServices } from './services.js'
 
@@ -72,7 +72,7 @@ export async function exportThread(
   head: StoredHead,
   options: ExportOptions,
 ): Promise<ThreadExport> {
-  const { tree, maxBlobBytes = defaultBlobBytes } = check(optionsSchema, options, 'export')
+  const { tree, maxBlobBytes = defaultBlobBytes } = checkOptions(optionsSchema, options, 'export')
   const media = new Map<string, Media>()
   const threads: ExportedThread[] = []
   let sealedEntries = 0

@@ -2,6 +2,7 @@
  * What is known of a thread without reading it, and how threads are found. The public form of its entry in the index:
  * the store's own types stay with the store.
  */
+import { z } from 'zod'
 import type { Status } from '../../../actors/thread/state.js'
 import type { HeadFilter, Pending, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -86,6 +87,24 @@ export function toThreadInfo(head: StoredHead): ThreadInfo {
   if (isStatus(status)) return { ...info, status }
   return { ...info, status: 'damaged', damaged: `this Skein does not know the status ${JSON.stringify(status)}` }
 }
+
+const text = z.string().optional()
+
+export const filterSchema = z.strictObject({
+  status: z
+    .custom<ThreadStatus>((value) => typeof value === 'string' && isStatus(value), {
+      error: ({ input }) =>
+        `there is no status ${JSON.stringify(input)}; there are: ${Object.keys(statuses).join(', ')}`,
+    })
+    .optional(),
+  agent: text,
+  tag: text,
+  parent: text,
+  root: text,
+  pending: z.literal(true).optional(),
+  limit: z.number().int().positive().optional(),
+  cursor: text,
+})
 
 /** Only the fields that the store knows. */
 export function toHeadFilter(filter: ThreadFilter): HeadFilter {

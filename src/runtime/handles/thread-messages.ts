@@ -2,20 +2,23 @@
  * The messages of a thread and the runs that they begin: sending, reading, editing, and finding the turn that a
  * message belongs to.
  */
+import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
 import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { decode } from '../journal/journal.js'
 import { wake, wakeWhole } from '../journal/wake.js'
 import { messagesOf } from '../watch/projection.js'
 import { createRun } from '../watch/run.js'
-import type { Run, RunLocation } from '../watch/run.js'
+import type { Run } from '../watch/run.js'
+import type { RunLocation } from '../watch/run-streams.js'
 import type { ThreadLocation } from '../watch/view.js'
 import { plainJson } from './inbox.js'
 import type { AcceptedCommand, SendToThread } from './send-command.js'
-import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
+import { checkInjected, checkMessage, givenContext, givenId, givenRules, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
@@ -65,20 +68,8 @@ export function createThreadMessages(
   return {
     messages: (page) => readMessages(backend, thread, page),
     send(message, options) {
-      const checked = checkMessage(message, options)
-      const { text, id = random.id(), delivery = 'steer', silent, attachments = [], context } = checked
-      const command = {
-        kind: 'message',
-        role: 'user',
-        text,
-        delivery,
-        ...defined({ silent: silent || undefined }),
-        ...givenContext(context),
-      } as const
-      const accepted =
-        attachments.length > 0
-          ? storeAttachments(backend, attachments).then((stored) => send({ ...command, ...stored }, id))
-          : send(command, id)
+      const id = givenId(message, options) ?? random.id()
+      const accepted = post(backend, send, { message, options, id })
       accepted.catch(() => undefined) // whoever consumes the run hears of it
       return createRun(runServices, id, () => locateSent(backend, { root, thread, run: id }, accepted))
     },
@@ -100,7 +91,37 @@ export function createThreadMessages(
   }
 }
 
+interface Posting {
+  readonly message: string | SendMessage
+  readonly options: SendOptions | undefined
+  readonly id: string
+}
+
+/** A message without files is sent at once: two in a row arrive in their order. */
+async function post(backend: Backend, send: SendToThread, { message, options, id }: Posting): Promise<AcceptedCommand> {
+  const checked = checkMessage(message, options)
+  const { text, delivery = 'steer', silent, attachments = [], context } = checked
+  const command = {
+    kind: 'message',
+    role: 'user',
+    text,
+    delivery,
+    ...defined({ silent: silent || undefined }),
+    ...givenContext(context),
+    ...givenRules(checked),
+  } as const
+  if (attachments.length === 0) return send(command, id)
+  return send({ ...command, ...(await storeAttachments(backend, attachments)) }, id)
+}
+
+const pageSchema = z.strictObject({
+  after: z.string().optional(),
+  limit: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
+  silent: z.enum(['hide', 'show']).optional(),
+})
+
 async function readMessages(backend: Backend, id: string, page: MessagePage = {}): Promise<readonly Message[]> {
+  checkOptions(pageSchema, page, 'messages')
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) threadMissing(id)
   const { after, limit = Infinity, silent = 'hide' } = page

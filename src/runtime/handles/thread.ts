@@ -6,12 +6,17 @@ import type { Backend, StoredHead } from '../../backend/port.js'
 import { toBudget } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
+import { checkOptions } from '../../core/options.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { addUsage } from '../../core/usage.js'
 import type { ModelUsage, Usage } from '../../core/usage.js'
 import { createStateWaker, wake } from '../journal/wake.js'
 import { follow } from '../watch/events.js'
+import type { FollowOptions } from '../watch/events.js'
+import { createIteration } from '../watch/iteration.js'
+import { eventsSchema, settledSchema } from '../watch/options.js'
 import type { WaitOptions } from '../watch/run.js'
+import type { StreamOptions } from '../watch/run-streams.js'
 import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createThreadView } from '../watch/view.js'
 import type { ThreadView, ThreadViewOptions } from '../watch/view.js'
@@ -20,7 +25,7 @@ import type { GrantOptions } from './grant.js'
 import type { TreeOption } from './options.js'
 import { sendCommand } from './send-command.js'
 import type { SendToThread } from './send-command.js'
-import { threadMissing, untilClosed } from './services.js'
+import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
 import { createThreadControl } from './thread-control.js'
 import type { ThreadControl } from './thread-control.js'
@@ -39,17 +44,11 @@ import type { ChildEntry, Tree } from './thread-tree.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 
-export interface EventOptions {
+export interface EventOptions extends StreamOptions {
   /** The `cursor` of the last event that was seen. */
   readonly from?: string
   /** `now`: ends after what is durable now. */
   readonly until?: 'now'
-  readonly signal?: AbortSignal
-  /**
-   * Events that may wait for a reader that is slow; one more ends the iteration with STREAM_LAGGED. Default: any
-   * number.
-   */
-  readonly maxBuffered?: number
 }
 
 export interface ThreadUsage {
@@ -115,7 +114,7 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     ...createThreadMessages(services, location, send),
     ...createThreadControl(send),
     grant: (amounts, options = {}) => grantTo(services, { id, parent: head.parent, waker }, { ...options, amounts }),
-    events: (options = {}) => follow(backend, { ...location, ...options, signal: untilClosed(closed, options.signal) }),
+    events: (options = {}) => eventsOf(services, location, options),
     view: (options) => createThreadView(services, location, options),
     children: () => readChildren(backend, id),
     tree: async () => readTree(backend, await readHead()),
@@ -124,13 +123,30 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     kv: createThreadValues(services, id, waker),
     ...createThreadSchedules(services, id, waker),
     env: createThreadEnv(services, { id, root }),
-    async settled({ tree, signal } = {}) {
+    async settled(options = {}) {
+      checkOptions(settledSchema, options, 'settled')
+      const { tree, signal } = options
       const waiting = { backend, closed, ...defined({ signal }) }
       if (!tree) return toThreadInfo(await threadSettled(waiting, root, readHead))
       await treeSettled(waiting, location)
       return info()
     },
   }
+}
+
+/** Ends quietly when its reader's signal, or the skein, says so. */
+export function eventsOf(
+  { backend, closed }: ThreadServices,
+  location: Pick<FollowOptions, 'root' | 'thread'>,
+  options: EventOptions,
+): AsyncIterable<SkeinEvent> {
+  return createIteration(
+    (signal) => {
+      checkOptions(eventsSchema, options, 'events')
+      return follow(backend, { ...options, ...location, signal })
+    },
+    [closed, options.signal],
+  )
 }
 
 async function readUsage(backend: Backend, id: string): Promise<ThreadUsage> {

@@ -4,6 +4,8 @@
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
+import { decisionSchema } from './options.js'
 import { sendCommand } from './send-command.js'
 import { sealValues } from './thread-env.js'
 import { threadMissing } from './services.js'
@@ -69,7 +71,8 @@ export function createVariables({ backend, clock, random, secrets }: ThreadServi
       const { keys, set } = await sealValues(secrets, values, { root: state.path[0] ?? thread, keys: state.env.keys })
       await sendCommand(backend, clock, { thread, id: random.id(), command: { kind: 'provide', request, keys, set } })
     },
-    async decline(thread, request, { by, comment } = {}) {
+    async decline(thread, request, options = {}) {
+      const { by, comment } = checkOptions(decisionSchema, options, 'variables.decline')
       await find(thread, request)
       const command = { kind: 'decide', call: request, decision: 'reject', ...defined({ by, comment }) } as const
       await sendCommand(backend, clock, { thread, id: random.id(), command })

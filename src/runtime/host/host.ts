@@ -10,7 +10,7 @@
  *     it. Few are on their way at once: the pause of a thread does not grow with the number of partitions that move.
  * - Commits of all residents that are ready together are handed over together.
  */
-import { ThreadActors } from '../../../actors/thread/position.js'
+import { ThreadActors } from '../../../actors/thread/live-thread.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
 import type { Backend, Survey } from '../../backend/port.js'
@@ -293,6 +293,28 @@ export class Host {
   #remove(partition: HeldPartition): void {
     const { partition: number } = partition.lease
     if (this.#partitions.get(number) === partition) this.#partitions.delete(number)
+  }
+
+  /**
+   * The definitions have changed: each thread that is awake looks again at what follows from its state, and those are
+   * woken that could not go on with the definitions before (TH6: they lacked their agent; or values).
+   */
+  async redefined(): Promise<void> {
+    const held = [...this.#partitions.values()].filter(({ leaving }) => !leaving)
+    // All of them in this turn of the event loop: no thread asks for an agent that is gone.
+    await Promise.all(held.map((partition) => partition.redefined()))
+    await Promise.all(held.map((partition) => this.#wakeUnfinished(partition)))
+  }
+
+  async #wakeUnfinished(partition: HeldPartition): Promise<void> {
+    const { backend, settings } = this.#options
+    const { partition: number } = partition.lease
+    try {
+      const { due } = await findUnfinished(backend, number, settings.resuming)
+      if (!this.#closing) this.#wakeAll(partition, due)
+    } catch (thrown) {
+      settings.warn(`threads of partition ${number} that lacked a definition could not be looked for`, thrown)
+    }
   }
 
   /** A new watcher of a tree asks for what is being said in it. */

@@ -131,7 +131,6 @@ export class HeldPartition {
       const known = retained.take(thread)
       const woken = (known && (await continueFrom(backend, known))) ?? (await wake(backend, thread))
       if (this.leaving) return
-      const lacks = this.#lacks(woken.state)
       await this.#mendHead(woken.state)
       if (woken.state.env.keys.length > 0) await services.envs.secrets.admit(woken.state.env.keys)
       // A thread that starts over on this host was not cut off by the death of one.
@@ -139,7 +138,8 @@ export class HeldPartition {
       if (!recovered) await this.#tellLast(woken.state)
       await this.#answerAgain(thread)
       if (this.leaving) return
-      const resident = new Resident(woken, this.#residentOptions, lacks)
+      // As the definitions are now: they may have changed while it was read.
+      const resident = new Resident(woken, this.#residentOptions, this.#lacks(woken.state))
       this.residents.set(thread, resident)
       resident.begin(recovered)
     } catch (thrown) {
@@ -159,6 +159,26 @@ export class HeldPartition {
     const { rest } = headOf(state)
     const records = decode(id, entry)
     tellTree(backend, path[0] ?? id, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
+  }
+
+  /**
+   * The definitions have changed: a thread whose agent has come or gone starts over from its journal. Resolves when
+   * all are awake.
+   */
+  async redefined(): Promise<void> {
+    for (const resident of [...this.residents.values()]) {
+      const { state, parked } = resident
+      if ((this.#lacks(state) === undefined) === (parked === undefined)) resident.begin()
+      else this.#startOver(resident)
+    }
+    await Promise.all(this.#waking.values())
+  }
+
+  #startOver(resident: Resident): void {
+    this.#remove(resident)
+    resident.stop()
+    this.#stuck.startsOver(resident.id)
+    this.deliver(resident.id)
   }
 
   /** Mail that is not there any more was finished by the commit that failed; any other is read again and answered. */

@@ -6,7 +6,9 @@
  * - A command that a quota refuses changes nothing and may be sent again. Nothing that was accepted is refused later:
  *   turns that begin by themselves (a schedule, a child's answer) are counted, and continue.
  */
+import { isStoppedByBudget, mayResume } from '../../../actors/thread/budget/grants.js'
 import { hasEnded } from '../../../actors/thread/state.js'
+import { wasCutOff } from '../../../actors/thread/decide/lifecycle.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
@@ -156,7 +158,9 @@ function startsTurn(state: ThreadState, command: Command): boolean {
     case 'message':
       return command.delivery !== 'store'
     case 'resume':
-      return state.position.work === 'failed'
+      return state.position.work === 'failed' || mayResume(state) || wasCutOff(state)
+    case 'grant':
+      return command.resume === true && command.child === undefined && isStoppedByBudget(state)
     default:
       return false
   }

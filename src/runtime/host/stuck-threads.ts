@@ -66,6 +66,11 @@ export class StuckThreads {
     return this.#threads.get(thread)?.retries !== undefined
   }
 
+  /** The thread is woken again here, and was not cut off by the death of a host. */
+  startsOver(thread: string): void {
+    this.#note(thread, { retries: this.#threads.get(thread)?.retries ?? 0 })
+  }
+
   /** How long to wait before the next try. */
   nextRetryMs(thread: string): number {
     const before = this.#threads.get(thread)?.retries ?? 0

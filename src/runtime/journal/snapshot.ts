@@ -20,7 +20,7 @@ import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 14
+const foldVersion = 16
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192

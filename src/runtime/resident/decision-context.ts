@@ -24,6 +24,7 @@ export function decisionContext({ services, settings }: DecisionOptions, state: 
     quota: services.quota,
     ...defined({ maxWallClockMs, limits: turnLimits }),
     ...rulesOf(services.app, state),
+    ...(!state.turn && defined({ rules: services.turnRules(state.agent) })),
   }
 }
 
@@ -37,7 +38,9 @@ export function dueContext({ services, settings }: DecisionOptions, state: Threa
     maxBegun: maxParallelTools,
     ...defined({ maxWallClockMs, limits: turnLimits, variables: services.envs.needs(state) }),
     ...rulesOf(services.app, state),
+    ...(!state.turn && defined({ rules: services.turnRules(state.agent) })),
   }
   if (!needsImmediateCalls(state, context)) return context
-  return { ...context, immediateCalls: immediateCallsOf(services, state) }
+  const immediateCalls = immediateCallsOf(services, state)
+  return immediateCalls.length > 0 ? { ...context, immediateCalls } : context
 }

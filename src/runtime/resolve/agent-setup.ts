@@ -11,12 +11,15 @@ import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
 import { promptPieces } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
+import { skillsOf, skillsText } from '../../agent/skills.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { SideName } from '../../core/records/message.js'
 import type { SessionRole } from '../../core/records/session.js'
 import type { Schema } from '../../core/schema.js'
 import { coreOf, jsonSchemaOf } from '../../core/schema.js'
 import type { ToolSpec } from '../../models/port.js'
+import { skillToolNames } from '../../tools/own/skills.js'
 import { childToolsOf } from './child-tools.js'
 import type { ChildTools } from './child-tools.js'
 import { handoffsOf } from './handoffs.js'
@@ -58,6 +61,8 @@ export interface AgentSetup {
   readonly once: boolean
   /** The form that the turn's output must have. */
   readonly response?: ResponseForm
+  /** Names of the skills that it may load, where it has some. */
+  readonly skills?: readonly string[]
 }
 
 export interface ResponseForm {
@@ -99,8 +104,13 @@ export function createAgentSetup(
   // A prompt tool has one request: an agent that took over would never speak.
   const handoffs = handoffsOf(app, once ? [] : others, agentName)
   const response = prompt.outputSchema && responseForm(prompt.outputSchema)
+  // Nor could it follow a skill that it loads.
+  const skills = once ? [] : skillsOf(app, prompt)
+  const own = skills.length > 0 ? [...names, ...skillToolNames] : names
+  // Tools of the provider are offered, and never called here.
+  const callable = own.filter((name) => !app.tools.get(name)?.provider)
   const specs = [
-    ...names.map((name) => specOf(app, name)),
+    ...own.map((name) => specOf(app, name)),
     ...childTools.tools,
     ...promptTools.tools,
     ...handoffs.tools,
@@ -111,18 +121,19 @@ export function createAgentSetup(
     side,
     roles: new Map(sessionToolsOf(side).map(({ name, role }) => [name, role])),
     prompt,
-    text: promptPieces(app, prompt),
+    text: [...promptPieces(app, prompt), ...(skills.length > 0 ? [skillsText(skills)] : [])],
     model,
-    offered: { specs, allowed: new Set(names) },
+    offered: { specs, allowed: new Set(callable) },
     offeredWithArchive: {
       specs: [...specs, specOf(app, archiveTool)],
-      allowed: new Set([...names, archiveTool]),
+      allowed: new Set([...callable, archiveTool]),
     },
     childTools,
     handoffs,
     promptTools,
     once,
     ...(response && { response }),
+    ...(skills.length > 0 && { skills: skills.map(({ name }) => name) }),
   }
 }
 
@@ -159,6 +170,7 @@ function specOf(app: App, name: string): ToolSpec {
     name,
     description: app.tools.get(name)?.description ?? '',
     parameters: app.parameters.get(name) ?? {},
+    ...defined({ provider: app.tools.get(name)?.provider }),
   }
 }
 

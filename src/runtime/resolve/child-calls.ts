@@ -207,9 +207,13 @@ function recordCreation(context: ReplyContext, creation: Creation): RecordedCall
   if ('code' in values) return { tool, args, refused: values }
   const newborn = newChild(context, index, childTool.name)
   if ('code' in newborn) return { tool, args, refused: newborn }
-  const { scoped, ...identity } = newborn
+  const { thread, create, agent, reference, maxChildren, scoped } = newborn
   const child: ChildCall = {
-    ...identity,
+    thread,
+    create,
+    agent,
+    reference,
+    maxChildren,
     ...message,
     ...defined({ scoped, own, apart, files: childTool.files, name }),
   }

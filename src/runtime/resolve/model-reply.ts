@@ -14,6 +14,7 @@ import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
 import { isObject, toJson } from '../../core/json.js'
 import type { FinishReason, ModelReplied, RecordedCall } from '../../core/records/record.js'
+import type { StepRules, TurnRules } from '../../core/records/rules.js'
 import type { SessionRole } from '../../core/records/session.js'
 import { parseOrThrow } from '../../core/schema.js'
 import type { Usage } from '../../core/usage.js'
@@ -28,6 +29,7 @@ import { recordHandoff } from './handoffs.js'
 import type { HandoffReply } from './handoffs.js'
 import { recordPromptCall } from './prompt-calls.js'
 import { cutCall, replyRules } from './reply-meaning.js'
+import { asLastAnswer, noRoundLeft, skippedCall } from './tool-rounds.js'
 import { recordCall } from './tool-calls.js'
 import type { CallDefinitions, CallerContext } from './tool-calls.js'
 
@@ -45,17 +47,24 @@ export function toLanding(
 ): Landing | Promise<Landing> {
   const { step, reply, state } = answer
   checkReply(setup.model.name, reply)
+  const isLast = state.turn?.last === 'wanted'
+  const wanted = isLast ? asLastAnswer(reply, setup.response !== undefined) : reply
+  const noRound = isLast ? undefined : noRoundLeft(setup.prompt, reply, state)
   const { specs, allowed } = offeredTo(setup, state)
   const recording: Recording = {
     definitions,
     setup,
-    reply,
-    caller: { threadId: state.id, allowed, offered: specs },
+    reply: wanted,
+    noRound,
+    caller: { threadId: state.id, allowed, offered: specs, ...defined({ skills: setup.skills }) },
     context: createReplyContext(definitions, state, step),
     handoff: {},
   }
   const isDual = state.turn?.session !== undefined
-  const calls = reply.calls.map((call, index) => withRole(setup, recordOf(recording, call, index), isDual))
+  const calls = wanted.calls.map((call, index) => {
+    const skipped = skippedCall(noRound, call)
+    return skipped ?? withRole(setup, recordOf(recording, call, index), isDual && !isLast)
+  })
   return calls.every(isRecorded)
     ? landingOf(recording, answer, calls)
     : Promise.all(calls).then((recorded) => landingOf(recording, answer, recorded))
@@ -69,6 +78,8 @@ interface Recording {
   readonly caller: CallerContext
   readonly context: ReplyContext
   readonly handoff: HandoffReply
+  /** Why the calls of the reply are not run. */
+  readonly noRound: string | undefined
 }
 
 type MaybePromise<Value> = Value | Promise<Value>
@@ -91,7 +102,7 @@ function recordOf(recording: Recording, call: RequestedCall, index: number): May
 }
 
 function landingOf(
-  { definitions: { app }, setup, reply, handoff }: Recording,
+  { definitions: { app, turnRules }, setup, reply, handoff, noRound }: Recording,
   { step, state }: ModelAnswer,
   calls: readonly RecordedCall[],
 ): Landing {
@@ -106,8 +117,14 @@ function landingOf(
     usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model),
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
     ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label }),
+    ...(handoff.to !== undefined && defined({ rules: rulesAfter(state, turnRules?.(handoff.to)) })),
   }
-  return { kind: 'reply', reply: recorded, rules: replyRules(setup, maxSteps) }
+  return { kind: 'reply', reply: recorded, rules: { ...replyRules(setup, maxSteps), ...defined({ noRound }) } }
+}
+
+/** Of the agent that takes over; an agent without rules takes those of the one before away. */
+function rulesAfter({ turn }: ThreadState, rules: TurnRules | undefined): StepRules | undefined {
+  return rules?.a ?? (turn?.rules && {})
 }
 
 const finishReasons: ReadonlySet<string> = new Set<FinishReason>([

@@ -6,7 +6,9 @@
  */
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import type { PromptDefinition } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
+import type { Message } from '../../core/records/message.js'
 import type { ModelRequest } from '../../models/port.js'
 import type { Environments } from '../secrets/environment.js'
 import { offeredTo } from './agent-setup.js'
@@ -24,7 +26,7 @@ export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }:
   const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = setup.prompt
   return {
     system: setup.text.map((piece) => (typeof piece === 'string' ? piece : envs.promptText(state, piece))).join(''),
-    messages: windowOf(state, setup.prompt),
+    messages: messagesFor(setup, state),
     tools: offeredTo(setup, state).specs,
     read,
     thread: state.id,
@@ -41,11 +43,36 @@ export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }:
   }
 }
 
+/** Said in the last request of a turn that has stopped, and nowhere else. */
+const lastRequest =
+  'No tool can be called in this turn any more. Give your final answer now, with what you have, and say what is ' +
+  'missing.'
+
+/** Said where a reply that was cut is gone on with, and nowhere else. */
+const cutRequest =
+  'Your last reply was cut at its limit of output tokens. Go on exactly where it ended, and repeat nothing of it.'
+
+function messagesFor({ prompt }: AgentSetup, state: ThreadState): readonly Message[] {
+  const messages = windowOf(state, prompt)
+  const text = saidOnce(prompt, state)
+  if (text === undefined) return messages
+  return [...messages, { id: `once_${state.step + 1}`, role: 'system', text, at: state.stepAt, silent: true }]
+}
+
+function saidOnce({ lastAnswer }: PromptDefinition, { turn, lastTurn }: ThreadState): string | undefined {
+  if (turn?.last === 'wanted') return typeof lastAnswer === 'string' ? lastAnswer : lastRequest
+  // A model that is not told so would begin anew, or refuse a conversation that ends with its own words.
+  const isCutReply = turn?.began.by === 'resume' && turn.steps === 0 && lastTurn?.reason === 'reply_cut'
+  return isCutReply ? cutRequest : undefined
+}
+
 type Choice = NonNullable<ModelRequest['toolChoice']>
 
 /** A call is forced until it was made; otherwise the model would have to make it in every step. */
 function choiceOf(setup: AgentSetup, { turn }: ThreadState): Choice | undefined {
   const { toolChoice, name } = setup.prompt
+  // The promised output is given by a call; other tools stay in the request, which a provider's cache knows by them.
+  if (turn?.last === 'wanted') return setup.response ? { tool: 'response' } : 'none'
   if (setup.response && turn && turn.asked > 0) return { tool: 'response' }
   if (toolChoice !== undefined && isOffered(setup, toolChoice))
     return isForced(toolChoice) && turn?.relaxed === name ? 'auto' : toolChoice

@@ -4,6 +4,7 @@
  */
 import type { ReplyRules } from '../../../actors/thread/decide/replies.js'
 import { defined } from '../../core/defined.js'
+import { conditionsOf } from '../../agent/stop.js'
 import { failure } from '../../core/failure.js'
 import { toJson } from '../../core/json.js'
 import type { RecordedCall } from '../../core/records/record.js'
@@ -18,6 +19,7 @@ export function replyRules({ once, side, response, prompt }: AgentSetup, maxStep
     once,
     continues: side.stopOnResponse === false,
     needsOutput: response !== undefined,
+    stopWhen: conditionsOf(prompt.stopWhen),
     ...(isForced(toolChoice) && { forces: { prompt: name, ...defined({ tool }) } }),
   }
 }

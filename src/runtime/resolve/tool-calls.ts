@@ -20,11 +20,15 @@ import type { CallPolicy, Hold, RecordedCall } from '../../core/records/record.j
 import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
+import { skillRefusal } from '../../tools/own/skills.js'
 import type { Environments } from '../secrets/environment.js'
+import type { RulesOfAgent } from './turn-rules.js'
 
 export interface CallDefinitions {
   readonly app: App
   readonly envs: Environments
+  /** Absent where no turn goes on: a recorded thread is compared with definitions. */
+  readonly turnRules?: RulesOfAgent
 }
 
 export interface CallerContext {
@@ -33,6 +37,8 @@ export interface CallerContext {
   readonly allowed: ReadonlySet<string>
   /** All tools that it is offered, where these are more. */
   readonly offered?: readonly { readonly name: string }[]
+  /** Names of the skills that it may read. Not set: all. */
+  readonly skills?: readonly string[]
 }
 
 /** A longer name is cut: it is recorded, and repeated in every request. */
@@ -46,7 +52,7 @@ export function recordCall(
   { tool: name, args }: RequestedCall,
 ): RecordedCall | Promise<RecordedCall> {
   const tool = caller.allowed.has(name) ? app.tools.get(name) : undefined
-  if (!tool) {
+  if (!tool || tool.provider) {
     const known = (caller.offered?.map((each) => each.name) ?? [...caller.allowed]).join(', ') || 'none'
     const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
     return {
@@ -57,6 +63,8 @@ export function recordCall(
   }
   const checked = checkArgs(name, tool.args, args)
   if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
+  const unknown = caller.skills && skillRefusal(name, checked.args, caller.skills)
+  if (unknown) return { tool: name, args: checked.args, refused: toFailure(unknown, 'TOOL_INPUT_INVALID') }
   try {
     const call = definedCall({ app, envs }, tool, checked.args)
     if (tool.execute === false) return { ...call, hold: { why: 'person' } }
@@ -100,6 +108,7 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
       limitMs: acts && tool.timeoutMs !== undefined ? limitOf(tool.timeoutMs, tool.retry) : undefined,
       ahead: ahead || undefined,
       inTurn: (readsContext && !ahead) || undefined,
+      repeats: tool.repeats || undefined,
       policy: policyOf(tool, args),
       needs: needs.length > 0 ? needs : undefined,
     }),

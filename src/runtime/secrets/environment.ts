@@ -38,6 +38,8 @@ export interface EnvironmentServices {
   /** Values of the skein's options, for names that no thread, agent or prompt has. */
   readonly instance: GivenEnv
   readonly secrets: Secrets
+  /** Secrets of definitions that this host has served before. */
+  readonly earlierSecrets?: ReadonlySet<string>
 }
 
 const noVariables: CallEnv = { env: {}, secrets: [] }
@@ -48,17 +50,19 @@ export class Environments {
   readonly secrets: Secrets
   readonly #app: App
   readonly #instance: GivenEnv
+  readonly #earlierSecrets: ReadonlySet<string>
   /** Whether any definition requires a value. */
   readonly #requiresValues: boolean
   readonly #required = new Map<string, readonly string[]>()
   readonly #definedSecrets = new Map<string, readonly string[]>()
   readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
 
-  constructor({ app, instance, secrets }: EnvironmentServices) {
+  constructor({ app, instance, secrets, earlierSecrets = noNames }: EnvironmentServices) {
     this.declarations = createDeclarations(app)
     this.secrets = secrets
     this.#app = app
     this.#instance = instance
+    this.#earlierSecrets = earlierSecrets
     this.#requiresValues = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(
       ({ variables = [] }) => requiredOf(variables).length > 0,
     )
@@ -214,6 +218,7 @@ export class Environments {
           ...this.#sealedSecrets(owner),
           ...this.#secretsOfAgent(owner.agent),
           ...(caller === undefined ? [] : this.#secretsOfAgent(caller)),
+          ...this.#earlierSecrets,
         ]),
       )
     return known.get(key)
@@ -230,6 +235,12 @@ export class Environments {
         throw thrown
       }
     })
+  }
+
+  /** Every secret that stands in the definitions of this version and of those before it. */
+  definedSecrets(): ReadonlySet<string> {
+    const ofAgents = [...this.#app.agents.keys()].flatMap((name) => this.#secretsOfAgent(name))
+    return new Set([...this.#earlierSecrets, ...ofAgents])
   }
 
   /** The secrets that stand in definitions and options. */

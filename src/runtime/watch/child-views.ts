@@ -130,7 +130,7 @@ export class ChildViews {
 
   #view(entry: ChildEntry): ChildView {
     const { usage = noUsage, topic, failure } = this.#details.get(entry.reference) ?? {}
-    return { ...entry, usage, ...defined({ topic, failure }) }
+    return { usage, ...entry, ...defined({ topic, failure }) }
   }
 }
 

@@ -8,7 +8,6 @@
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import type { DeltaEvent, DurableEvent, SkeinEvent } from '../../core/records/event.js'
-import { SkeinError } from '../../core/failure.js'
 import { callId } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { createQueue } from './async-queue.js'
@@ -76,7 +75,6 @@ async function* iterate<Item>(
   { records, delta, reset }: ItemMaker<Item>,
 ): AsyncGenerator<Item, void, undefined> {
   const { signal, maxBuffered = Infinity } = options
-  if (maxBuffered !== Infinity) checkCount(maxBuffered)
   const queue = createQueue<Queued<Item>>(signal)
   let stop = (): void => undefined
   const end = (failed?: unknown): void => {
@@ -114,11 +112,6 @@ async function* iterate<Item>(
     stop()
     queue.close()
   }
-}
-
-function checkCount(maxBuffered: number): void {
-  if (Number.isInteger(maxBuffered) && maxBuffered > 0) return
-  throw new SkeinError('BAD_OPTION', `maxBuffered is a number of events, 1 or more; this is ${String(maxBuffered)}`)
 }
 
 function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal): DurableEvent {

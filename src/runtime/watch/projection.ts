@@ -23,10 +23,12 @@ import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../c
 import { addUsage, noUsage, sumUsage } from '../../core/usage.js'
 import type { Usage } from '../../core/usage.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
+import type { ProviderParts } from '../../core/records/provider-parts.js'
+import { providerCallsOf } from '../../core/records/provider-parts.js'
 import { ChildViews } from './child-views.js'
 import type { ChildView } from './child-views.js'
 
-export interface RunResult {
+export interface RunResult<Output = Json> {
   /** What the agent said last. */
   readonly text: string
   readonly stopReason: StopReason
@@ -39,7 +41,7 @@ export interface RunResult {
   readonly subtreeUsage: Usage
   readonly steps: number
   /** In the form of the prompt's `outputSchema`, when it has one. */
-  readonly output?: Json
+  readonly output?: Output
   /** Why it stopped, where there is more to say. */
   readonly detail?: string
   readonly failure?: Failure
@@ -63,6 +65,8 @@ export interface RunCall {
   readonly waitsFor?: HoldReason
   /** Where it waits for variables: those that have no value. */
   readonly missing?: readonly string[]
+  /** The model's provider made and ran it. */
+  readonly byProvider?: true
 }
 
 export interface ContextUpdate {
@@ -118,13 +122,16 @@ const nothing: readonly never[] = []
 export const noChanges: ProjectionChanges = { messages: nothing, calls: nothing, children: nothing, contexts: nothing }
 
 export interface ProjectorOptions {
-  /** Messages stay with the projection; else they are let go when they were told. */
+  /** Messages and calls stay with the projection; else they are let go when they were told. */
   readonly keepMessages: boolean
+  /** Nobody asks for more than the result: what each record changes is not looked for. */
+  readonly resultOnly?: boolean
 }
 
 export class Projector {
   readonly #state: ThreadState
   readonly #keepMessages: boolean
+  readonly #resultOnly: boolean
   readonly #children: ChildViews
   /** Of the open turn, or of the last one. */
   #calls = new Map<string, RunCall>()
@@ -136,9 +143,10 @@ export class Projector {
   #answered = new Set<number>()
   #value: ThreadProjection | undefined
 
-  constructor(state: ThreadState, { keepMessages }: ProjectorOptions) {
+  constructor(state: ThreadState, { keepMessages, resultOnly = false }: ProjectorOptions) {
     this.#state = state
     this.#keepMessages = keepMessages
+    this.#resultOnly = resultOnly
     this.#children = new ChildViews(state)
     if (!keepMessages) letGo(state)
   }
@@ -153,14 +161,34 @@ export class Projector {
   }
 
   take(record: ThreadRecord): ProjectionChanges {
+    if (this.#resultOnly) return this.#takeResult(record)
     const state = this.#state
-    const { turn: turnBefore, usageBelow, slots } = state
+    const { turn, slots } = state
+    const { drained } = slots
     const contexts = contextsIn(state, record)
-    const callsBefore = { slots, drained: slots.drained, touched: touchedBy(state, record) }
+    const touched = touchedBy(state, record)
     const childrenBefore = this.#children.before(record)
     const known = state.transcript.items.length
-    fold(state, record)
+    const result = this.#fold(record)
     const messages = this.#keepMessages ? since(state.transcript.items, known) : letGo(state)
+    const ended = turn !== undefined && state.turn !== turn
+    const changed = this.#changedCalls(state.slots, { slots, drained, touched, ended })
+    const calls = record.type === 'model.replied' && record.kept ? [...this.#ranBy(record.kept), ...changed] : changed
+    const children = this.#children.after(record, childrenBefore)
+    return result ? { messages, calls, children, contexts, result } : { messages, calls, children, contexts }
+  }
+
+  #takeResult(record: ThreadRecord): ProjectionChanges {
+    const result = this.#fold(record)
+    letGo(this.#state)
+    return result ? { ...noChanges, result } : noChanges
+  }
+
+  /** Gives what a turn has come to, if the record ends one. */
+  #fold(record: ThreadRecord): RunResult | undefined {
+    const state = this.#state
+    const { turn: turnBefore, usageBelow } = state
+    fold(state, record)
     if (state.turn && state.turn !== turnBefore) this.#begin()
     if (record.type === 'model.replied') {
       this.#replies++
@@ -168,12 +196,16 @@ export class Projector {
     }
     if (record.type === 'child.reported' && state.usageBelow !== usageBelow)
       this.#below = addUsage(this.#below, sumUsage(record.spent?.byModel ?? []))
-    const ended = turnBefore && state.turn !== turnBefore ? turnBefore : undefined
-    const calls = this.#changedCalls(state.slots, { ...callsBefore, ended: ended !== undefined })
-    const children = this.#children.after(record, childrenBefore)
-    if (!ended) return { messages, calls, children, contexts }
-    this.#result = this.#resultOf(ended)
-    return { messages, calls, children, contexts, result: this.#result }
+    if (!turnBefore || state.turn === turnBefore) return undefined
+    this.#result = this.#resultOf(turnBefore)
+    return this.#result
+  }
+
+  /** Calls that the provider ran, as part of its reply. */
+  #ranBy(kept: ProviderParts): readonly RunCall[] {
+    const ran = providerCallsOf(kept).map((call): RunCall => ({ ...call, byProvider: true }))
+    for (const call of ran) this.#calls.set(call.id, call)
+    return ran
   }
 
   /** A turn begins. */
@@ -197,7 +229,7 @@ export class Projector {
       if (!slot || this.#answered.has(index)) return []
       const call = callOf(slot, callId(this.#state.step, index), slots.drained > index)
       if (call.outcome) this.#answered.add(index)
-      this.#calls.set(call.id, call)
+      if (this.#keepMessages) this.#calls.set(call.id, call)
       return [call]
     })
   }
@@ -281,13 +313,13 @@ function touchedBy({ step, children }: ThreadState, record: ThreadRecord): numbe
 
 function callOf(slot: Slot, id: string, taken: boolean): RunCall {
   const { call, outcome, verdict, hold, given, join } = slot
-  const { tool, args, child } = call
-  const request = { id, tool, args, ...(child && { child: childOf(child) }) }
+  const { tool, args } = call
+  const child = call.child && childOf(call.child)
   // Files of a child get their names when the call is taken: its answer is what the model reads then.
   const counts = outcome !== undefined && !awaitsVerdict(slot) && (taken || !given?.attachments)
-  if (counts) return { ...request, outcome, ...defined({ fromCache: verdict === 'cached' || undefined }) }
-  const returned = outcome !== undefined || join !== undefined
-  return { ...request, ...defined({ waitsFor: hold?.why, missing: hold?.missing, returned: returned || undefined }) }
+  if (counts) return { id, tool, args, outcome, ...defined({ child, fromCache: verdict === 'cached' || undefined }) }
+  const returned = outcome !== undefined || join !== undefined || undefined
+  return { id, tool, args, ...defined({ child, waitsFor: hold?.why, missing: hold?.missing, returned }) }
 }
 
 function childOf({ thread, reference, blocking }: ChildCall): NonNullable<RunCall['child']> {

@@ -1,7 +1,7 @@
 /**
  * One turn of a thread: what the projection of the thread says between its first record and its result.
  *
- * - A view holds what the turn needs and not its history: messages that were told are let go.
+ * - A view holds what the turn needs and not its history: messages and calls that were told are let go.
  * - What a turn came to does not depend on what was before it, so the result needs no state to begin with.
  */
 import { isAttempt } from '../../../actors/thread/children/supervision.js'
@@ -30,7 +30,7 @@ export class TurnView {
   take(record: ThreadRecord): ProjectionChanges {
     if (record.type === 'turn.started' && record.run === this.#run) {
       this.#begun = true
-      this.#projector ??= new Projector(emptyBefore(record), { keepMessages: false })
+      this.#projector ??= new Projector(emptyBefore(record), { keepMessages: false, resultOnly: true })
     }
     if (this.#projector && !this.#whole) fillIn(this.#projector.state, record)
     const changes = this.#projector?.take(record)

@@ -9,20 +9,22 @@
 import { createState } from '../../../actors/thread/state.js'
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
+import { checkOptions } from '../../core/options.js'
 import type { DeltaEvent, DurableEvent } from '../../core/records/event.js'
 import { decode } from '../journal/journal.js'
 import { followWithRecords } from './events.js'
 import type { FollowOptions, FollowedEvent } from './events.js'
+import { createIteration } from './iteration.js'
+import { threadViewSchema } from './options.js'
 import { Projector, noChanges } from './projection.js'
 import type { ProjectionChanges, ThreadProjection } from './projection.js'
+import type { StreamOptions } from './run-streams.js'
 import { endsThread, neverBegun } from './turn-view.js'
 import { removed } from './watch.js'
 
-export interface ViewOptions {
+export interface ViewOptions extends StreamOptions {
   /** Changes of the threads below it too. Default: of the thread alone, with what it knows of its children. */
   readonly tree?: boolean
-  /** Ends the iteration. */
-  readonly signal?: AbortSignal
 }
 
 export interface ThreadViewOptions extends ViewOptions {
@@ -82,12 +84,19 @@ export interface ThreadLocation {
 export function createThreadView(
   { backend, closed }: ViewServices,
   location: ThreadLocation,
-  { signal, ...options }: ThreadViewOptions = {},
+  options: ThreadViewOptions = {},
 ): ThreadView {
-  const until = signal ? AbortSignal.any([signal, closed]) : closed
+  const changes = createIteration(
+    (signal) => {
+      checkOptions(threadViewSchema, options, 'view')
+      return threadChanges(backend, location, { ...options, signal })
+    },
+    [closed, options.signal],
+  )
   return {
-    [Symbol.asyncIterator]: () => threadChanges(backend, location, { ...options, signal: until }),
+    ...changes,
     async now() {
+      checkOptions(threadViewSchema, options, 'view')
       const threads = new Projectors(backend, location.thread)
       await readUpToNow(threads, { ...location, closed })
       return { ...threads.top.value }
@@ -98,7 +107,7 @@ export function createThreadView(
 async function* threadChanges(
   backend: Backend,
   { root, thread }: ThreadLocation,
-  { tree = false, from, until, signal }: ThreadViewOptions & { readonly signal: AbortSignal },
+  { tree = false, from, until, signal, maxBuffered }: ThreadViewOptions & { readonly signal: AbortSignal },
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const following = { root, signal, ...defined({ thread: tree ? undefined : thread }) }
@@ -109,7 +118,10 @@ async function* threadChanges(
     const { value } = threads.top
     yield { ...noChanges, thread, path: value.path, value, threads: threads.values }
   }
-  for await (const followed of followWithRecords(backend, { ...following, ...defined({ from: cursor, until }) })) {
+  for await (const followed of followWithRecords(backend, {
+    ...following,
+    ...defined({ from: cursor, until, maxBuffered }),
+  })) {
     const change = await threads.take(followed)
     if (change) yield change
   }
@@ -139,7 +151,7 @@ export interface RunScope extends ThreadLocation {
 export async function* runChanges(
   { backend, closed }: ViewServices,
   { root, thread, start: findStart, belongs, hasBegun }: RunScope,
-  { tree = false, signal }: ViewOptions = {},
+  { tree = false, signal, maxBuffered }: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
   const start = async (): Promise<string | undefined> => {
@@ -150,7 +162,7 @@ export async function* runChanges(
     // The cursor before that entry: records of it that were taken already change nothing.
     return entry && `${entry.position - 1}.0`
   }
-  const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal }) }
+  const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal, maxBuffered }) }
   for await (const followed of followWithRecords(backend, following)) {
     const change = await threads.take(followed)
     if (!change) continue

@@ -8,8 +8,9 @@
 import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import { checkOptions } from '../../core/options.js'
 import { adapt, expected, looksLikeTool } from './kinds.js'
-import { checkNames, resolveOptions } from './options.js'
+import { checkNames, foreignSchema, resolveOptions } from './options.js'
 import type { ForeignOptions } from './options.js'
 
 export { fromMcp } from './server.js'
@@ -19,6 +20,7 @@ export type { ForeignOptions }
 export type ForeignTools = readonly unknown[] | { readonly [name: string]: unknown }
 
 export function fromTools(tools: ForeignTools, options: ForeignOptions = {}): ToolDefinition[] {
+  checkOptions(foreignSchema, options, 'fromTools')
   const named = entriesOf(tools)
   const origins = new Map<string, string>()
   for (const { name, place } of named) {

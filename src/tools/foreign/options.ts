@@ -4,6 +4,7 @@
  * - A foreign tool is assumed to have a side effect that commutes, unless the tool or the app says otherwise; the app
  *   has the last word.
  */
+import { z } from 'zod'
 import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError } from '../../core/failure.js'
 
@@ -40,6 +41,39 @@ export interface ForeignOptions extends Overrides {
   /** For single tools, overriding what holds for all; by the tool's original name. */
   readonly byName?: Readonly<Record<string, Overrides>>
 }
+
+const field = z.unknown().optional()
+
+/** Names only: the values are checked as parts of the definitions that they become. */
+const overrides = {
+  description: field,
+  parameters: field,
+  outputSchema: field,
+  variables: field,
+  needsApproval: field,
+  approvalPrompt: field,
+  approvalDefaults: field,
+  approvalDeadline: field,
+  maxExecutionsPerRun: field,
+  cache: field,
+  retry: field,
+  timeoutMs: field,
+  sideEffect: field,
+  commutes: field,
+  idempotent: field,
+  probe: field,
+  onUnknown: field,
+  revert: field,
+  retention: field,
+  toModelOutput: field,
+  cpu: field,
+  where: field,
+} satisfies Readonly<Record<keyof Overrides, typeof field>>
+
+export const foreignSchema = z.strictObject({
+  ...overrides,
+  byName: z.record(z.string(), z.strictObject(overrides)).optional(),
+})
 
 /** The options of one tool: its own, overridden by those for all, overridden by those for its name. */
 export function resolveOptions(own: Overrides, { byName, ...all }: ForeignOptions, name: string): Overrides {

@@ -2,7 +2,10 @@
  * The definition of an MCP server in an app: plain data. An app module is imported by every worker, so nothing is
  * started here; the host connects (src/mcp/connect.ts).
  */
+import { z } from 'zod'
 import { defined } from '../../core/defined.js'
+import { checkOptions } from '../../core/options.js'
+import { foreignSchema } from './options.js'
 import type { ForeignOptions } from './options.js'
 
 /** A server that is started as a process and spoken to over its standard streams. */
@@ -38,6 +41,11 @@ export interface McpOptions extends ForeignOptions {
 
 export type McpDefinition = (McpProcess | McpEndpoint) & { readonly kind: 'mcp'; readonly options?: McpOptions }
 
+const names = z.array(z.string()).optional()
+/** Names of tools are checked when the server has told them. */
+export const mcpOptionsSchema = foreignSchema.extend({ prefix: z.string().optional(), tools: names, replaces: names })
+
 export function fromMcp(server: McpProcess | McpEndpoint, options?: McpOptions): McpDefinition {
+  if (options) checkOptions(mcpOptionsSchema, options, `fromMcp ${JSON.stringify(server.name)}`)
   return { kind: 'mcp', ...server, ...defined({ options }) }
 }

@@ -2,7 +2,7 @@
 import { getShortestPaths } from 'xstate/graph'
 import { describe, expect, it } from 'vitest'
 import { threadMachine } from '../../../actors/thread/machine.js'
-import type { Signal } from '../../../actors/thread/machine.js'
+import type { Signal } from '../../../actors/thread/signal.js'
 import { moveByTable, positionAt } from '../../../actors/thread/position.js'
 import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
 import type { Position, Work } from '../../../actors/thread/position.js'

@@ -130,6 +130,16 @@ describe('fields together', () => {
     ['cache of a human tool', { ...asked, cache: {} }, /`cache` is for tools with `execute`/],
     ['retry of a manual tool', { ...manual, retry: { maxRetries: 1 } }, /`retry` is for tools with `execute`/],
     ['approval of a manual tool', { ...manual, needsApproval: true }, /`needsApproval` has no meaning/],
+    [
+      'a body of a tool that the provider runs',
+      { ...defineTool({ name: 'look', provider: { id: 'openai.web_search' } }), execute: () => 1 },
+      /`execute` has no meaning with `provider`/,
+    ],
+    [
+      'no id of a provider',
+      defineTool({ name: 'look', provider: { id: 'search' } }),
+      /must be the id of a provider’s tool/,
+    ],
     ['an approval prompt for nothing', tool({ approvalPrompt: 'May I?' }), /`approvalPrompt` needs `needsApproval`/],
   ])('D3: %s', (_, definition, says) => {
     expect(mistakesIn(definition)).toMatch(says)
@@ -261,7 +271,7 @@ describe('built in', () => {
 
   it('a name that nobody has is told with those there are', () => {
     expect(() => load([], { builtins, tools: ['raed'] })).toThrow(
-      /names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/,
+      /names the tool "raed"; did you mean "read"\? there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/,
     )
     expect(() => load([], { tools: ['read'] })).toThrow(expect.objectContaining({ code: 'UNKNOWN_TOOL' }))
   })

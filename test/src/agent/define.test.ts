@@ -57,7 +57,7 @@ describe('the surface', () => {
     expectTypeOf<typeof createSkein>().returns.resolves.toEqualTypeOf<Skein>()
     expectTypeOf<Skein['threads']['create']>().returns.resolves.toEqualTypeOf<Thread>()
     expectTypeOf<Thread['send']>().returns.toEqualTypeOf<Run>()
-    expectTypeOf<Run['result']>().returns.resolves.toEqualTypeOf<RunResult>()
+    expectTypeOf<Run['result']>().returns.resolves.toEqualTypeOf<RunResult<unknown>>()
     type Results = Extract<SkeinEvent, { type: 'tool.result' }>
     expectTypeOf<Results['seq']>().toEqualTypeOf<number>()
     type Streamed = Run['textStream'] extends AsyncIterable<infer Item> ? Item : never

@@ -10,6 +10,8 @@ it.each([
   ['outputschema', 'outputSchema'],
   ['sideEffects', 'sideEffect'],
   ['use', 'uses'],
+  ['uess', 'uses'],
+  ['ucp', undefined],
   ['output', 'outputSchema'],
   ['handler', undefined],
   ['', undefined],

@@ -35,6 +35,8 @@ interface Settings {
   readonly env?: Readonly<Record<string, string>>
   /** A person sits there, and types `input`. Only in this process. */
   readonly terminal?: boolean
+  /** What the person types after `input`: each when the text before it was printed, anew. Only in this process. */
+  readonly types?: readonly (readonly [after: string, line: string])[]
 }
 
 interface Seed extends CreateThread {
@@ -85,12 +87,30 @@ function runHere(args: readonly string[], settings: Settings): Promise<Ended> {
 }
 
 /** Without input its stdin is /dev/null. */
-function begin(args: readonly string[], { input, env = {}, terminal = false }: Settings): Here {
+function begin(args: readonly string[], { input, env = {}, terminal = false, types = [] }: Settings): Here {
   const waiting = new Set<() => void>()
   const [stdout, stderr] = [collected(waiting), collected(waiting)]
+  const typed = async function* (): AsyncGenerator<Buffer> {
+    if (input !== undefined) yield Buffer.from(input)
+    let from = 0
+    for (const [after, line] of types) {
+      await new Promise<void>((resolve) => {
+        const look = (): void => {
+          const found = stdout.text().indexOf(after, from)
+          if (found < 0) return
+          from = found + after.length
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      })
+      yield Buffer.from(line)
+    }
+  }
   let heard: (signal: StopSignal) => void = () => undefined
   const ended = program(args, {
-    stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
+    stdin: Readable.from(typed()),
     piped: () => input !== undefined && !terminal,
     interactive: () => terminal,
     stdout: terminal ? Object.assign(stdout.stream, { isTTY: true, columns: 100, rows: 40 }) : stdout.stream,

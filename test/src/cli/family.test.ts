@@ -151,6 +151,23 @@ it('C1: ps counts children with their roots, and shows them below with --childre
   await host.close()
 })
 
+it('C1, S12: show says which children a thread waits for, how many and since when', async () => {
+  const { skein, store } = place()
+  const host = await createSkein({ app, backend: local(store), limits: { maxParallelChildren: 1 } })
+  await (await host.threads.create({ agent: 'editor', id: 't1' })).send('go').accepted()
+  for await (const items of host.inbox.watch({ root: 't1' })) if (items.length === 1) break
+  const { stdout } = await skein(['show', 't1'])
+  expect(stdout).toMatch(
+    /\nwaits +for 2 children\n +publisher-2 since \d{4}-\d\d-\d\d [\d:]+ · c_\S+\n +publisher-3 in line, place 1 · c_/,
+  )
+  const [{ waitsFor } = {}] = objects((await skein(['show', 't1', '--json'])).stdout)
+  expect(waitsFor).toMatchObject([
+    { reference: 'publisher-2', status: 'working', since: expect.any(Number) },
+    { reference: 'publisher-3', status: 'in line', place: 1 },
+  ])
+  await host.close()
+})
+
 describe('skein tree', () => {
   it('C1, S12: names, agents, what each does and waits for, and who waits in line', async () => {
     const { skein, spawned, store } = place()

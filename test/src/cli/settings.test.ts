@@ -39,6 +39,20 @@ it('C1: run starts a thread with files, a budget and limits, and a message with 
   })
 })
 
+it('C1, F5: files alone are a message, of run and of send', async () => {
+  const { folder, skein, host } = place()
+  const file = join(folder, 'a.txt')
+  writeFileSync(file, 'a')
+  const ran = await skein(['run', app, '--agent', 'echo', '--thread', 't1', '--attach', file])
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('[attached: /attachments/a.txt]') })
+  const here = await host()
+  expect(await skein(['send', 't1', '--attach', file, '--wait'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('[attached: /attachments/a-2.txt]'),
+  })
+  await here.close()
+})
+
 it('C1: create makes a thread without a turn; without a host it is kept; send takes attachments', async () => {
   const { folder, host, skein } = place()
   const file = join(folder, 'a.txt')
@@ -125,7 +139,7 @@ it.each([
   [['run', app, '--agent', 'echo', '--file', 'brief.md', 'x'], /--file brief\.md: give the path in the thread/],
   [['run', app, '--agent', 'echo', ' '], /the message is empty/],
   [['send', 't1', ''], /the message is empty/],
-  [['run', app, '--thread', 't1', '--attach', '/etc/hosts'], /--attach names a file that goes with a message/],
+  [['send', 't1'], /the message is empty; give it a text, or files with --attach/],
 ])('C1: bad input ends with exit code 4 and says what to give: %j', async (args, words) => {
   const { skein } = place()
   const { code, stderr } = await skein(args)

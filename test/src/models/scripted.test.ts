@@ -52,7 +52,7 @@ describe('streaming', () => {
       yield { reasoning: 'let me see' }
       yield 'Hel'
       yield { text: 'lo' }
-      return { calls: [{ tool: 't', args: {} }], text: 'ignored: text was streamed' }
+      return { calls: [{ tool: 't', args: {} }], text: 'Hello' }
     })
     const { options, deltas } = watched()
     await expect(model.call(modelRequest(), options)).resolves.toEqual({
@@ -83,6 +83,23 @@ describe('streaming', () => {
     expect(deltas).toEqual([
       { type: 'reasoning', text: 'r' },
       { type: 'text', text: 'the answer' },
+    ])
+  })
+
+  test.each([
+    [' world', 'Hello world', ' world'],
+    ['Hello world', 'Hello world', ' world'],
+    [{ text: '!' }, 'Hello!', '!'],
+  ])('a text that is returned after yields is the rest of the reply, or all of it: %j', async (last, text, rest) => {
+    const model = scriptedModel(async function* () {
+      yield 'Hello'
+      return last
+    })
+    const { options, deltas } = watched()
+    await expect(model.call(modelRequest(), options)).resolves.toMatchObject({ text, finish: 'stop' })
+    expect(deltas).toEqual([
+      { type: 'text', text: 'Hello' },
+      { type: 'text', text: rest },
     ])
   })
 

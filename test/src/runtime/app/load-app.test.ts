@@ -37,6 +37,36 @@ describe('loadApp', () => {
     return join(dir, name)
   }
 
+  it.each([
+    ['app.mjs', "\nconst port = 1\nthrow new Error('no database')\n", 'app.mjs:3:7: no database'],
+    [
+      'app.ts',
+      "interface A { b: 1 }\nconst a: A = { b: 1 }\nfunction f(): never {\n  throw new Error('no ' + a.b)\n}\nf()",
+      'app.ts:4:9: no 1',
+    ],
+    ['uses.ts', "import { b } from './part.ts'\nexport const c = b", 'part.ts:2:7: no part'],
+  ])('D2: %s that throws while it is loaded is named with file and line', async (name, text, says) => {
+    await file('part.ts', "const no = 'no part'\nthrow new Error(no)\nexport const b = 1")
+    await expect(loadApp(await file(name, text))).rejects.toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringMatching(new RegExp(`could not be loaded: \\S*/${says}$`)),
+    })
+  })
+
+  it('D2: a mistake in what an app defines has its line, one of the app itself has none', async () => {
+    const door = pathToFileURL(fileURLToPath(new URL('../../../../src/index.ts', import.meta.url))).href
+    const text = `import { local } from ${JSON.stringify(door)}\n\nexport const store = local('')\n`
+    await expect(loadApp(await file('bad.mjs', text))).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/bad\.mjs:3:22: local\(dir, options\)/),
+    })
+    const nothing = await loadApp(await file('nothing.mjs', 'export const a = 1')).catch((thrown: unknown) => thrown)
+    expect(nothing).toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringMatching(/^\S+nothing\.mjs exports no definitions/),
+    })
+  })
+
   it('a module by path or URL; nothing of it runs but the module itself', async () => {
     const path = await file('app.mjs', source)
     expect([...(await loadApp(path)).agents.keys()]).toEqual(['team'])

@@ -78,9 +78,10 @@ onEveryStore('a message of a caller', (world) => {
     const { app } = tinyApp({ script: ['one'] })
     const thread = await (await world.open(app)).threads.create({ agent: 'helper' })
     for (const empty of ['', ' \n', { text: '' }, { text: '', attachments: [] }])
-      expect(() => thread.send(empty)).toThrow(
-        expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining('the message is empty') }),
-      )
+      await expect(thread.send(empty).text()).rejects.toMatchObject({
+        code: 'BAD_OPTION',
+        message: expect.stringContaining('the message is empty'),
+      })
     expect(await thread.messages()).toEqual([])
     expect(await thread.send('', { attachments: [{ name: 'a.txt', content: 'a' }] }).text()).toBe('one')
   })
@@ -96,8 +97,8 @@ onEveryStore('a message of a caller', (world) => {
   ])('R1: an option that does not exist or fit is BAD_OPTION: %j', async (options, words) => {
     const { app } = tinyApp({ script: ['one'] })
     const thread = await (await world.open(app)).threads.create({ agent: 'helper' })
-    const send = (): unknown => thread.send('hello', JSON.parse(JSON.stringify(options)))
-    expect(send).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringMatching(words) }))
+    const run = thread.send('hello', JSON.parse(JSON.stringify(options)))
+    await expect(run.accepted()).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(words) })
     await expect(thread.inject('hello', JSON.parse('{"rol":"user"}'))).rejects.toMatchObject({ code: 'BAD_OPTION' })
     expect(await thread.messages()).toEqual([])
   })

@@ -5,6 +5,7 @@ import { collect, deferred, quiet, turns, until } from '../../../helpers/deferre
 import { tapped } from '../../../helpers/tap.js'
 import { onEveryStore } from '../../../helpers/world.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
+import type { Store } from '../../../../src/backend/port.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 
@@ -89,7 +90,7 @@ onEveryStore('a client', (world) => {
       await backend.mailbox.put({ to: thread.id, id: `junk${index}`, body })
     }
     await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
-    expect(() => thread.send(5 as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }))
+    await expect(thread.send(5 as never).accepted()).rejects.toMatchObject({ code: 'BAD_OPTION' })
     expect(await thread.send('go').text()).toBe('done')
     expect((await thread.info()).seq).toBe(5)
     await backend.close()
@@ -130,4 +131,62 @@ it('R1, T4: a message is accepted by its own thread, not by another that was sen
   expect(accepted).toEqual(['fast'])
   release.resolve()
   expect(await runs[1]?.text()).toBe('done')
+})
+
+/** A memory store whose listeners miss signals when the test says so, and whose second mail with an id is held. */
+function forgetful(release: Promise<void>) {
+  const missed = new Set<() => void>()
+  const put: string[] = []
+  const store = tapped(memory(), {
+    commit: async (commit, go) => {
+      if (commit.thread !== 'mine' || commit.entry || put.length > 1) return go()
+      // The sender has posted its mail and waits.
+      await turns(10)
+      for (const tell of [...missed]) tell()
+      return go()
+    },
+  })
+  const open: Store['open'] = async (...given) => {
+    const backend = await store.open(...given)
+    const { mailbox, signals } = backend
+    return {
+      ...backend,
+      mailbox: {
+        ...mailbox,
+        put: async (send) => {
+          if (send.to === 'mine' && put.push(send.id) > 1) await release
+          return mailbox.put(send)
+        },
+      },
+      signals: {
+        ...signals,
+        subscribe: (topic, listener, onMissed) => {
+          const stop = signals.subscribe(topic, listener, onMissed)
+          if (onMissed) missed.add(onMissed)
+          return () => {
+            if (onMissed) missed.delete(onMissed)
+            stop()
+          }
+        },
+      },
+    }
+  }
+  return { store: { open }, put }
+}
+
+it('F7, P1: whoever is told that a command was refused has no copy of it on its way', async () => {
+  const release = deferred()
+  const { store, put } = forgetful(release.promise)
+  const skein = await createSkein({ app: tinyApp({ script: () => 'done' }).app, backend: store })
+  onTestFinished(() => skein.close())
+  const thread = await skein.threads.create({ agent: 'helper', id: 'mine' })
+  put.length = 0
+  let answer: boolean | undefined
+  const cancelled = thread.cancel().then((changed) => (answer = changed))
+  await until('the command to be posted again', () => put.length === 2)
+  await quiet()
+  expect(answer).toBeUndefined()
+  release.resolve()
+  expect(await cancelled).toBe(false)
+  expect(await thread.send('go').text()).toBe('done')
 })

@@ -81,6 +81,40 @@ onEveryStore(
       await until('its turn', async () => (await two.messages()).some(({ tool }) => tool === 'slow'))
     })
 
+    it('F8: a turn that goes on with a grant, or by resume, is one more at work; what is refused grants nothing', async () => {
+      const gate = deferred()
+      const began = deferred()
+      const slow = looseTool('slow', () => {
+        began.resolve()
+        return gate.promise
+      })
+      const usage = { inputTokens: 10, outputTokens: 0, costUsd: 0 }
+      const { app } = tinyApp({
+        script: ({ messages }) =>
+          messages.at(-1)?.role === 'tool' ? { text: 'done', usage } : { calls: [{ tool: 'slow', args: {} }], usage },
+        tools: [slow],
+      })
+      const skein = await world.open(app, { quotas })
+      const create = (id: string, budget?: { tokens: number }) =>
+        skein.threads.create({ agent: 'helper', id, tags: ['tenant:a'], ...(budget && { budget }) })
+      const spent = await create('spent', { tokens: 0 })
+      expect(await spent.send('go').result()).toMatchObject({ stopReason: 'budget_spent' })
+      const busy = await create('busy')
+      const run = busy.send('go')
+      await began.promise
+      const refused = { code: 'QUOTA_REACHED', message: expect.stringContaining('1 trees at work') }
+      await expect(spent.grant({ tokens: 100 }, { resume: true })).rejects.toMatchObject(refused)
+      expect((await spent.usage()).budget?.left).toEqual({ tokens: 0 })
+      await spent.grant({ tokens: 100 })
+      await expect(spent.resume()).rejects.toMatchObject(refused)
+      expect(await spent.status()).toBe('idle')
+      gate.resolve()
+      expect(await run.text()).toBe('done')
+      expect(await spent.resume()).toBe(true)
+      await spent.settled()
+      expect((await spent.messages()).at(-1)?.text).toBe('done')
+    })
+
     it('F8: children are no trees of their own', async () => {
       const skein = await world.open(createFamilyApp(), {
         quotas: { 'tenant:a': { maxLiveTrees: 1, maxRunningTurns: 1 } },

@@ -136,7 +136,7 @@ onEveryStore('snapshots', (world) => {
 
   it('P2, HO3: damage before the snapshot parks the thread when its history is needed; mended, the turn goes on', async () => {
     const { app } = tinyApp({
-      script: ({ step }) => (step < 20 ? calls('look') : 'done'),
+      script: ({ step }) => (step < 20 ? calls({ tool: 'look', args: { step } }) : 'done'),
       tools: [looseTool('look', () => 1)],
     })
     const skein = await world.open(app, { snapshotEvery: 200 })
@@ -166,7 +166,7 @@ onEveryStore('snapshots', (world) => {
 
   it('J6: without its snapshot, or with one that cannot be read, it is the same thread', async () => {
     const { app } = tinyApp({
-      script: ({ step }) => (step < 20 ? calls('look') : 'done'),
+      script: ({ step }) => (step < 20 ? calls({ tool: 'look', args: { step } }) : 'done'),
       tools: [looseTool('look', () => 1)],
     })
     const skein = await world.open(app, { snapshotEvery: 200 })

@@ -48,7 +48,7 @@ it('D2: an app that does not load in a worker is refused at the start, with what
   onTestFinished(() => void delete process.env['SKEIN_TEST_NEEDED'])
   await expect(createSkein({ app: needs, backend: memory() })).rejects.toMatchObject({
     code: 'APP_NOT_LOADED',
-    message: expect.stringMatching(/SKEIN_TEST_NEEDED is not set.*workers\.env/),
+    message: expect.stringMatching(/needs\.mjs:1:\d+: SKEIN_TEST_NEEDED is not set .*workers\.env/),
   })
   const skein = await createSkein({ app: needs, backend: memory(), workers: { env: ['SKEIN_TEST_NEEDED'] } })
   await skein.close()

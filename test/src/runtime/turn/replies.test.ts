@@ -30,7 +30,7 @@ onEveryStore('replies that are not whole', (world) => {
   it.each([
     ['length', 'reply_cut', 'the reply was cut at its limit of output tokens'],
     ['content_filter', 'reply_filtered', "the provider's filter withheld the reply"],
-    ['paused', 'reply_paused', 'the provider paused the reply; a further message goes on'],
+    ['paused', 'reply_paused', 'the provider paused the reply; `resume` goes on with it'],
   ] as const)('R1: %s ends the turn as %s, with what was said', async (finish, stopReason, detail) => {
     const { app: definitions } = tinyApp({
       script: [{ text: 'half of it', finish }, 'better', { text: '', finish }, 'better'],

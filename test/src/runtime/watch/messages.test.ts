@@ -156,7 +156,7 @@ onEveryStore('who is not there', (world) => {
     const { app } = tinyApp({ script: [] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
-    expect(() => thread.send('hello', { id })).toThrow(/a message id is/)
+    await expect(thread.send('hello', { id }).accepted()).rejects.toThrow(/a message id is/)
     await expect(thread.inject('hello', { id })).rejects.toMatchObject({ code: 'BAD_OPTION' })
     expect(await thread.messages()).toEqual([])
   })

@@ -1,0 +1,67 @@
+/**
+ * Repetition (L4): a turn that makes the same call again and again stops. The last 32 answered calls of the turn are
+ * compared, not only those in a row: a loop of two calls is as common as one of one.
+ *
+ * - Part of the fold: it depends on the records alone, so a crash between two calls changes nothing.
+ * - Calls are equal when tool and args are. A call is kept as a short key: neither the state nor a snapshot grows with
+ *   the args. Keys of different calls could be equal once in 2^52; that would have to happen to many of 32.
+ * - A tool that is meant to be called again and again (`repeats`) is not counted.
+ */
+import type { Outcome } from '../../../src/core/effect.js'
+import { canonical } from '../../../src/core/json.js'
+import type { RecordedCall } from '../../../src/core/records/record.js'
+import { stepRules } from '../../../src/core/records/rules.js'
+import type { ThreadState, Turn } from '../state.js'
+
+/** An answered call, as the next ones are compared with it. */
+export interface RecentCall {
+  readonly key: number
+  readonly failed: boolean
+}
+
+const mostRecent = 32
+const longestArgs = 200
+
+/** A call was answered. */
+export function noteRecent(turn: Turn, { tool, args, repeats }: RecordedCall, { ok }: Outcome): void {
+  if (repeats || !stepRules(turn).repetition) return
+  const recent = (turn.recent ??= [])
+  recent.push({ key: hash(`${tool} ${canonical(args)}`), failed: !ok })
+  if (recent.length > mostRecent) recent.shift()
+}
+
+/** All calls of the step are answered: the turn stops where the last of them were made too often. */
+export function stopAtRepetition({ turn, slots }: ThreadState): void {
+  const rule = turn && !turn.stop && stepRules(turn).repetition
+  if (!rule || !turn.recent) return
+  for (const { call } of slots.items) {
+    if (call.repeats) continue
+    const key = hash(`${call.tool} ${canonical(call.args)}`)
+    const equal = turn.recent.filter((each) => each.key === key)
+    const failing = equal.filter(({ failed }) => failed).length
+    if (failing < rule.failing && equal.length < rule.same) continue
+    turn.stop = 'repetition'
+    turn.detail = detailOf(call, failing >= rule.failing ? `failed ${failing} times` : `was made ${equal.length} times`)
+    return
+  }
+}
+
+function detailOf({ tool, args }: RecordedCall, happened: string): string {
+  const text = canonical(args)
+  const shown = text.length > longestArgs ? `${text.slice(0, longestArgs)}…` : text
+  return `the call ${tool} ${shown} ${happened} within ${mostRecent} calls`
+}
+
+/** 52 bits of a text; no cryptography, only to tell the calls of one turn apart. */
+function hash(text: string): number {
+  let low = 0xdeadbeef
+  let high = 0x41c6ce57
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    low = Math.imul(low ^ unit, 2_654_435_761)
+    high = Math.imul(high ^ unit, 1_597_334_677)
+  }
+  low = Math.imul(low ^ (low >>> 15), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909)
+  high = Math.imul(high ^ (high >>> 15), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909)
+  return (high & 0xfffff) * 2 ** 32 + (low >>> 0)
+}

@@ -1,0 +1,145 @@
+/**
+ * Authentication: who a request comes from. A bearer key is compared by its hash in constant time; a tree token is
+ * checked by its signature; or the app's own function says who it is.
+ *
+ * - There is no default: a server that anyone may use must say so (`auth: 'none'`).
+ * - A wrong key and no key get the same answer.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { Clock } from '../../core/clock.js'
+import { SkeinError } from '../../index.js'
+import type { SkeinClient } from '../../index.js'
+import { HttpProblem } from '../problem.js'
+import { everyone, scopes } from './principal.js'
+import type { Principal, Scope } from './principal.js'
+import { createTreeTokens } from './tree-tokens.js'
+import type { TreeTokens } from './tree-tokens.js'
+
+export interface ApiKey {
+  /** Recorded as who decided. */
+  readonly name: string
+  /** `hashKey(key)`: the key itself is nowhere. */
+  readonly sha256: string
+  readonly scopes: readonly Scope[]
+  /** Only these trees, by their roots. */
+  readonly roots?: readonly string[]
+  /** Only trees with one of these tags: what a tenant's key creates gets them. */
+  readonly tags?: readonly string[]
+}
+
+export type Auth =
+  /** Anyone who reaches the server may do anything. */
+  | 'none'
+  | {
+      readonly keys: readonly ApiKey[]
+      /** Signs tree tokens, at least 32 characters. Default: a random one, so tokens end with the process. */
+      readonly secret?: string
+    }
+  /** Undefined: not known. */
+  | ((request: Request) => Principal | undefined | Promise<Principal | undefined>)
+
+const authSchema = z.union(
+  [
+    z.literal('none'),
+    z.custom<(request: Request) => Principal | undefined>((value) => typeof value === 'function'),
+    z.strictObject({
+      keys: z.array(
+        z.strictObject({
+          name: z.string().min(1).max(128),
+          sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in hex: hashKey(key)'),
+          scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])).min(1),
+          roots: z.array(z.string()).optional(),
+          tags: z.array(z.string()).min(1).optional(),
+        }),
+      ),
+      secret: z.string().min(32, 'must have at least 32 characters').optional(),
+    }),
+  ],
+  "must be 'none', { keys, secret? } or a function that says who a request comes from",
+)
+
+export interface Authenticator {
+  /** Throws 401. */
+  principalOf(request: Request): Promise<Principal>
+  /** Absent where the app itself says who asks. */
+  readonly tokens?: TreeTokens
+}
+
+export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, clock: Clock): Authenticator {
+  const checked = authSchema.safeParse(auth)
+  if (!checked.success)
+    throw new SkeinError(
+      'BAD_OPTION',
+      auth === undefined
+        ? 'createHandler: say who may use it: auth: { keys: [{ name, sha256: hashKey(key), scopes }] }, a function, ' +
+            "or 'none'"
+        : `createHandler: auth: ${z.prettifyError(checked.error)}`,
+    )
+  if (auth === undefined || auth === 'none') return { principalOf: async () => everyone }
+  if (typeof auth === 'function') return { principalOf: async (request) => checkPrincipal(await auth(request)) }
+  const tokens = createTreeTokens(skein, { clock, secret: auth.secret ?? randomBytes(32).toString('hex') })
+  const keys = auth.keys.map((key) => ({ key, digest: Buffer.from(key.sha256, 'hex') }))
+  return {
+    tokens,
+    async principalOf(request) {
+      const sent = bearerOf(request)
+      if (sent === undefined) throw unauthenticated()
+      if (tokens.isToken(sent)) return (await tokens.verify(sent)) ?? deny()
+      const digest = createHash('sha256').update(sent).digest()
+      // All keys are compared, so that the time says nothing about which one came close.
+      const matching = keys.filter((each) => timingSafeEqual(each.digest, digest))
+      return matching[0]?.key ?? deny()
+    },
+  }
+}
+
+function deny(): never {
+  throw unauthenticated()
+}
+
+function unauthenticated(): HttpProblem {
+  return new HttpProblem(
+    { status: 401, code: 'UNAUTHENTICATED' },
+    'this needs a key that the server knows: send the header "authorization: Bearer <key>"',
+    { headers: { 'www-authenticate': 'Bearer' } },
+  )
+}
+
+/** Where browsers cannot set a header (EventSource), the key may come as the password of basic authentication. */
+function bearerOf(request: Request): string | undefined {
+  const [, kind = '', value = ''] = /^(bearer|basic) +(.+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
+  if (kind.toLowerCase() === 'bearer') return value.trim()
+  if (kind.toLowerCase() !== 'basic') return undefined
+  const text = Buffer.from(value, 'base64').toString()
+  return text.includes(':') ? text.slice(text.indexOf(':') + 1) : undefined
+}
+
+const principalSchema = z.object({
+  name: z.string().min(1),
+  scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])),
+  roots: z.array(z.string()).optional(),
+  tags: z.array(z.string()).optional(),
+})
+
+/** The app's own function may return anything. */
+function checkPrincipal(principal: Principal | undefined): Principal {
+  if (principal === undefined) throw unauthenticated()
+  const checked = principalSchema.safeParse(principal)
+  if (checked.success) return principal
+  throw new SkeinError(
+    'BAD_OPTION',
+    `auth gave no principal: ${z.prettifyError(checked.error)}; scopes: ${scopes.join(', ')}`,
+  )
+}
+
+/** What is kept of a key. */
+export function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
+}
+
+/** A new key: show it once, keep its hash. */
+export function createKey(): { readonly key: string; readonly sha256: string } {
+  const key = `sk_${randomBytes(24).toString('base64url')}`
+  return { key, sha256: hashKey(key) }
+}

@@ -1,0 +1,294 @@
+/**
+ * The handler: a `fetch` function and a listener of `node:http` that serve the routes of a skein, under any path of an
+ * existing service.
+ *
+ * - A request is authenticated, then its scope and its tree are checked, then its input; nothing has happened before.
+ * - A handler has no state but its open streams: several may serve one skein, and several skeins have several handlers.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { z } from 'zod'
+import { systemClock } from '../core/clock.js'
+import type { Clock } from '../core/clock.js'
+import { SkeinError } from '../index.js'
+import { createAuthenticator } from './auth/authenticate.js'
+import type { Auth, Authenticator } from './auth/authenticate.js'
+import { checkScope, createTreeGuard, everyone } from './auth/principal.js'
+import type { Principal } from './auth/principal.js'
+import { createOpenApi } from './openapi.js'
+import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
+import type { Route, ServedSkein, StreamLimits } from './route.js'
+import { routes } from './table.js'
+
+export interface HandlerOptions {
+  /** Who may use it. There is no default: `'none'` must be said. */
+  readonly auth: Auth
+  /** The path below which it is mounted, where the service does not take it off: `/api/skein`. Default: none. */
+  readonly basePath?: string
+  /** The largest JSON body in bytes. Files are streamed and have no such limit. Default 1,048,576. */
+  readonly maxBodyBytes?: number
+  /** Origins of other sites whose pages may use it. Default: none. */
+  readonly cors?: readonly string[]
+  /** How often a stream tells the server's time. Default 5,000. */
+  readonly heartbeatMs?: number
+  /** Events that may wait for a client that reads slowly, before it is cut off. Default 1,000. */
+  readonly maxBuffered?: number
+  /** Called with what the server could not do; clients are told only that it could not. Default: a process warning. */
+  readonly warn?: (what: string, thrown: unknown) => void
+  readonly clock?: Clock
+}
+
+const optionsSchema = z.looseObject({
+  basePath: z
+    .string()
+    .regex(/^(\/[\w.~-]+)+$/, 'must look like /api/skein')
+    .optional(),
+  maxBodyBytes: z.number().int().positive().optional(),
+  cors: z.array(z.url()).optional(),
+  heartbeatMs: z.number().int().min(100).optional(),
+  maxBuffered: z.number().int().positive().optional(),
+})
+
+const known: ReadonlySet<string> = new Set([
+  'auth',
+  'basePath',
+  'maxBodyBytes',
+  'cors',
+  'heartbeatMs',
+  'maxBuffered',
+  'warn',
+  'clock',
+])
+
+export interface SkeinHandler {
+  fetch(request: Request): Promise<Response>
+  node(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** The OpenAPI 3.1 document. */
+  readonly openapi: { readonly [field: string]: unknown }
+  /** Ends open streams; requests after it are refused. Turns go on. */
+  close(): void
+}
+
+export function createHandler(skein: ServedSkein, options: HandlerOptions): SkeinHandler {
+  checkOptions(options)
+  const openapi = createOpenApi(routes, { title: 'Skein', version: '1' })
+  const server = new RouteServer(skein, options)
+  const app = new Hono()
+  for (const each of routes)
+    app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
+  app.get('/openapi.json', () => Response.json(openapi))
+  app.notFound((context) => problemResponse(notFound(context)))
+  const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
+  if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
+  const fetch = async (request: Request): Promise<Response> => server.withCors(request, () => base.fetch(request))
+  const listen = getRequestListener(
+    (request, { incoming }) => {
+      server.noteParsed(request, incoming)
+      return fetch(request)
+    },
+    { overrideGlobalObjects: false },
+  )
+  return { fetch, node: listen, openapi, close: () => server.close() }
+}
+
+function checkOptions(options: HandlerOptions): void {
+  const unknown = Object.keys(options).find((name) => !known.has(name))
+  if (unknown !== undefined)
+    throw new SkeinError('BAD_OPTION', `createHandler has no option ${JSON.stringify(unknown)}`)
+  const checked = optionsSchema.safeParse(options)
+  if (!checked.success) throw new SkeinError('BAD_OPTION', `createHandler: ${z.prettifyError(checked.error)}`)
+}
+
+/** `{path*}` takes any number of parts, also none. */
+function honoPath(path: string): string {
+  return path.replace('{path*}', '*').replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+function notFound({ req }: Context): HttpProblem {
+  const methods = routes.filter(({ path }) => matches(path, req.path)).map(({ method }) => method.toUpperCase())
+  if (methods.length === 0)
+    return new HttpProblem(
+      { status: 404, code: 'NOT_FOUND' },
+      `there is no route ${req.method} ${req.path.slice(0, 200)}; /openapi.json lists them`,
+    )
+  return new HttpProblem({ status: 405, code: 'METHOD_NOT_ALLOWED' }, `it takes ${methods.join(', ')}`, {
+    headers: { allow: methods.join(', ') },
+  })
+}
+
+/** Whether the end of a request's path could be a route, whatever it is mounted below. */
+function matches(path: string, requested: string): boolean {
+  const pattern = path.replace('/{path*}', '(/.*)?').replaceAll(/\{\w+\}/g, '[^/]+')
+  return new RegExp(`${pattern}$`).test(requested)
+}
+
+class RouteServer {
+  readonly #skein: ServedSkein
+  readonly #authenticator: Authenticator
+  readonly #clock: Clock
+  readonly #streams: StreamLimits
+  readonly #maxBodyBytes: number
+  readonly #origins: ReadonlySet<string>
+  readonly #warn: (what: string, thrown: unknown) => void
+  readonly #closed = new AbortController()
+  /** Bodies that a parser of the service has read before. */
+  readonly #parsed = new WeakMap<Request, unknown>()
+
+  constructor(skein: ServedSkein, options: HandlerOptions) {
+    const { auth, heartbeatMs = 5_000, maxBuffered = 1_000, maxBodyBytes = 2 ** 20, clock = systemClock } = options
+    this.#skein = skein
+    this.#authenticator = createAuthenticator(skein, auth, clock)
+    this.#clock = clock
+    this.#streams = { heartbeatMs, maxBuffered }
+    this.#maxBodyBytes = maxBodyBytes
+    this.#origins = new Set(options.cors)
+    this.#warn = options.warn ?? ((what, thrown) => process.emitWarning(`${what}: ${String(thrown)}`))
+  }
+
+  async serve(route: Route, context: Context): Promise<Response> {
+    const request = context.req.raw
+    try {
+      if (this.#closed.signal.aborted)
+        throw new HttpProblem({ status: 503, code: 'STORE_CLOSED' }, 'the server is closing')
+      const principal = await this.#admit(route, context)
+      const body = route.body ? await this.#bodyOf(request) : undefined
+      const { tokens } = this.#authenticator
+      const answer = await route.call({
+        skein: this.#skein,
+        principal,
+        request,
+        clock: this.#clock,
+        signal: AbortSignal.any([this.#closed.signal, request.signal]),
+        streams: this.#streams,
+        params: paramsOf(route, context),
+        query: queryOf(request),
+        body,
+        ...(tokens && { tokens }),
+      })
+      return answer instanceof Response ? answer : answerOf(route, answer)
+    } catch (thrown) {
+      const problem = toProblem(thrown)
+      if (problem.status === 500) this.#warn(`${route.name} could not be served`, thrown)
+      return problemResponse(problem)
+    }
+  }
+
+  /** Who asks, once it is known that they may. */
+  async #admit({ scope, params }: Route, context: Context): Promise<Principal> {
+    if (scope === undefined) return everyone
+    const principal = await this.#authenticator.principalOf(context.req.raw)
+    checkScope(principal, scope)
+    const thread = context.req.param('thread') ?? context.req.param('root')
+    if (thread !== undefined && ('thread' in params || 'root' in params))
+      await createTreeGuard(this.#skein, principal).checkThread(thread)
+    return principal
+  }
+
+  /** Services often parse JSON before they look at the path: then nothing is left to be read. */
+  noteParsed(request: Request, incoming: object): void {
+    if ('body' in incoming && incoming.body !== undefined && 'readableEnded' in incoming && incoming.readableEnded)
+      this.#parsed.set(request, incoming.body)
+  }
+
+  async #bodyOf(request: Request): Promise<unknown> {
+    if (this.#parsed.has(request)) {
+      checkJson(request)
+      return this.#parsed.get(request)
+    }
+    const text = await this.#textOf(request)
+    if (text === '') return undefined
+    checkJson(request)
+    try {
+      return JSON.parse(text)
+    } catch {
+      throw badRequest('the body is no JSON')
+    }
+  }
+
+  async #textOf(request: Request): Promise<string> {
+    const tooLarge = new HttpProblem(
+      { status: 413, code: 'TOO_LARGE' },
+      `a body has at most ${this.#maxBodyBytes} bytes; files are written with PUT /threads/{thread}/files/{path}`,
+    )
+    if (Number(request.headers.get('content-length') ?? 0) > this.#maxBodyBytes) throw tooLarge
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for await (const chunk of request.body ?? []) {
+      size += chunk.length
+      if (size > this.#maxBodyBytes) throw tooLarge
+      chunks.push(chunk)
+    }
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    } catch {
+      throw badRequest('the body is no UTF-8')
+    }
+  }
+
+  /** Answers preflights of the sites that may use it, and names them; others get no header. */
+  async withCors(request: Request, answer: () => Response | Promise<Response>): Promise<Response> {
+    const origin = request.headers.get('origin')
+    if (origin === null || !this.#origins.has(origin)) return answer()
+    const headers = { 'access-control-allow-origin': origin, vary: 'origin' }
+    if (request.method === 'OPTIONS')
+      return new Response(null, {
+        status: 204,
+        headers: {
+          ...headers,
+          'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+          'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id',
+          'access-control-max-age': '600',
+        },
+      })
+    const response = await answer()
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    return response
+  }
+
+  close(): void {
+    this.#closed.abort()
+  }
+}
+
+/** A form of another site could send other types without asking first. */
+function checkJson(request: Request): void {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type))
+    throw badRequest(
+      `the body must be JSON: send the header "content-type: application/json", not ${JSON.stringify(type)}`,
+    )
+}
+
+function answerOf({ answer }: Route, value: unknown): Response {
+  return answer.status === 204
+    ? new Response(null, { status: 204 })
+    : Response.json(value, { status: answer.status, headers: { 'cache-control': 'no-store' } })
+}
+
+/** Decoded once. What `{path*}` stands for is what follows the part before it. */
+function paramsOf({ path, params }: Route, { req }: Context): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const name of Object.keys(params)) if (name !== 'path') found[name] = req.param(name) ?? ''
+  if (!path.endsWith('{path*}')) return found
+  const thread = req.param('thread') ?? ''
+  const raw = new URL(req.url).pathname
+  const prefix = `/threads/${encodeURIComponent(thread)}/files`
+  const rest = raw.slice(raw.indexOf(prefix) + prefix.length).replace(/^\//, '')
+  try {
+    found['path'] = decodeURIComponent(rest)
+  } catch {
+    throw badRequest('the path is not encoded as it should be')
+  }
+  return found
+}
+
+function queryOf(request: Request): Record<string, string> {
+  const query: Record<string, string> = {}
+  for (const [name, value] of new URL(request.url).searchParams) {
+    if (Object.hasOwn(query, name)) throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
+    query[name] = value
+  }
+  return query
+}

@@ -1,0 +1,133 @@
+/** Routes of streams: the events of a run, of a thread, of a tree, and the inbox, as server-sent events. */
+import { z } from 'zod'
+import type { SkeinEvent } from '../../index.js'
+import { defined } from '../../core/defined.js'
+import { createTreeGuard } from '../auth/principal.js'
+import { unknownThread } from '../problem.js'
+import { route } from '../route.js'
+import type { RouteAnswer, RouteScene } from '../route.js'
+import { messageId, threadId } from '../schemas.js'
+import { eventStream, toStreamed } from '../stream/server-sent-events.js'
+import type { StreamedEvent } from '../stream/server-sent-events.js'
+
+const events: RouteAnswer = {
+  status: 200,
+  type: 'events',
+  description: 'Server-sent events; `id` is a cursor: send it as `Last-Event-ID`, or `from`, to go on after it',
+}
+const from = { from: z.string().max(256).optional() }
+
+type Streaming = Pick<RouteScene, 'request' | 'signal' | 'streams' | 'clock'>
+
+/** The header of a browser that reconnects counts more than what its address said at first. */
+function cursorOf({ request }: Streaming, query: { readonly from?: string | undefined }): { readonly from?: string } {
+  return defined({ from: request.headers.get('last-event-id') ?? query.from })
+}
+
+function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<StreamedEvent>): Response {
+  return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs })
+}
+
+async function* streamed(source: AsyncIterable<SkeinEvent>): AsyncGenerator<StreamedEvent> {
+  for await (const event of source) yield toStreamed(event)
+}
+
+const threadEvents = route({
+  method: 'get',
+  path: '/threads/{thread}/events',
+  name: 'stream_thread',
+  summary: 'All events of a thread, from its beginning or a cursor, then live.',
+  scope: 'read',
+  params: { thread: threadId },
+  query: from,
+  answer: events,
+  async run({ skein, params, query, ...scene }) {
+    const thread = await skein.threads.get(params.thread)
+    const { signal, streams } = scene
+    return streamOf(
+      scene,
+      streamed(thread.events({ ...cursorOf(scene, query), signal, maxBuffered: streams.maxBuffered })),
+    )
+  },
+})
+
+const treeEvents = route({
+  method: 'get',
+  path: '/trees/{root}/events',
+  name: 'stream_tree',
+  summary: 'All events of a whole tree, from its beginning or a cursor, then live.',
+  scope: 'read',
+  params: { root: threadId },
+  query: from,
+  answer: events,
+  async run({ skein, params: { root }, query, ...scene }) {
+    const { signal, streams } = scene
+    const info = await (await skein.threads.get(root)).info()
+    if (info.root !== root) throw unknownThread(root)
+    const source = skein.events({ root, ...cursorOf(scene, query), signal, maxBuffered: streams.maxBuffered })
+    return streamOf(scene, streamed(source))
+  },
+})
+
+const runEvents = route({
+  method: 'get',
+  path: '/threads/{thread}/runs/{run}/events',
+  name: 'stream_run',
+  summary: 'The events of a run from its beginning, and meanwhile of all threads below; ends with it.',
+  scope: 'read',
+  params: { thread: threadId, run: messageId },
+  answer: events,
+  async run({ skein, params, ...scene }) {
+    const run = (await skein.threads.get(params.thread)).run(params.run)
+    await run.accepted()
+    return streamOf(scene, streamed(run.fullStream))
+  },
+})
+
+const runText = route({
+  method: 'get',
+  path: '/threads/{thread}/runs/{run}/text',
+  name: 'stream_text',
+  summary: 'What the agent says in a run, as it says it.',
+  scope: 'read',
+  params: { thread: threadId, run: messageId },
+  answer: { status: 200, type: 'text', description: 'Plain text, in chunks' },
+  async run({ skein, params }) {
+    const run = (await skein.threads.get(params.thread)).run(params.run)
+    await run.accepted()
+    const pieces = run.textStream[Symbol.asyncIterator]()
+    const encoder = new TextEncoder()
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await pieces.next()
+        if (done) controller.close()
+        else controller.enqueue(encoder.encode(value))
+      },
+      async cancel() {
+        await pieces.return?.()
+      },
+    })
+    return new Response(body, { headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' } })
+  },
+})
+
+const inboxStream = route({
+  method: 'get',
+  path: '/trees/{root}/inbox/events',
+  name: 'stream_inbox',
+  summary: 'What a tree waits for people to decide: the whole list now, and again whenever it has changed.',
+  scope: 'read',
+  params: { root: threadId },
+  answer: events,
+  async run({ skein, principal, params: { root }, ...scene }) {
+    await createTreeGuard(skein, principal).checkThread(root)
+    await skein.threads.get(root)
+    const { signal } = scene
+    async function* lists(): AsyncGenerator<StreamedEvent> {
+      for await (const items of skein.inbox.watch({ root, signal })) yield { event: 'inbox', data: { items } }
+    }
+    return streamOf(scene, lists())
+  },
+})
+
+export const streamRoutes = [threadEvents, treeEvents, runEvents, runText, inboxStream]

@@ -1,0 +1,268 @@
+/** Routes of threads: to create, list, read and delete them, and to steer their turns. */
+import { z } from 'zod'
+import type { ThreadFilter, ThreadInfo } from '../../index.js'
+import { defined } from '../../core/defined.js'
+import { createTreeGuard, isBound } from '../auth/principal.js'
+import { route } from '../route.js'
+import type { RouteScene } from '../route.js'
+import { budget, changed, contexts, count, done, flag, isDone, threadId, threadInfo, usage } from '../schemas.js'
+import { HttpProblem } from '../problem.js'
+
+const statuses = [
+  'created',
+  'idle',
+  'thinking',
+  'acting',
+  'waiting',
+  'awaiting_approval',
+  'awaiting_human',
+  'awaiting_variables',
+  'paused',
+  'failed',
+  'done',
+  'terminated',
+] as const
+
+const thread = { thread: threadId }
+
+const createThread = route({
+  method: 'post',
+  path: '/threads',
+  name: 'create_thread',
+  summary: 'Creates a thread. The same id again gives the thread that is there.',
+  scope: 'write',
+  body: z.strictObject({
+    agent: z.string().min(1),
+    id: threadId.optional(),
+    tags: z.array(z.string().min(1).max(128)).max(64).optional(),
+    files: z.record(z.string(), z.string()).optional().describe('Texts that it begins with, by path'),
+    env: z.record(z.string(), z.string()).optional().describe('Values of variables; sealed before they are stored'),
+    budget: budget.optional(),
+    context: contexts.optional(),
+  }),
+  answer: { status: 201, description: 'The thread', schema: threadInfo },
+  isTool: true,
+  async run({ skein, principal, request, body, signal }) {
+    const { tags = [], id, ...rest } = body
+    if (principal.roots)
+      throw new HttpProblem({ status: 403, code: 'FORBIDDEN' }, 'this key is bound to trees that exist already')
+    const key = id ?? request.headers.get('idempotency-key') ?? undefined
+    const all = [...new Set([...tags, ...(principal.tags ?? [])])]
+    const created = await skein.threads.create({
+      ...defined({ ...rest, id: key }),
+      agent: body.agent,
+      tags: all,
+      signal,
+    })
+    // An id that exists already may be one of another tenant.
+    await createTreeGuard(skein, principal).checkThread(created.id)
+    return Response.json(await created.info(), { status: 201, headers: { location: `threads/${created.id}` } })
+  },
+})
+
+const mostListed = 1_000
+
+const listThreads = route({
+  method: 'get',
+  path: '/threads',
+  name: 'list_threads',
+  summary: 'Lists threads, oldest first.',
+  scope: 'read',
+  query: {
+    status: z.enum(statuses).optional(),
+    agent: z.string().optional(),
+    tag: z.string().optional(),
+    parent: threadId.optional(),
+    root: threadId.optional(),
+    pending: flag.optional(),
+    limit: count(mostListed).optional(),
+    cursor: z.string().optional(),
+  },
+  answer: {
+    status: 200,
+    description: 'A page of threads; `next` is the cursor of the next one',
+    schema: z.object({ threads: z.array(threadInfo), next: z.string().optional() }),
+  },
+  isTool: true,
+  async run({ skein, principal, query: { pending, limit = 100, ...rest } }) {
+    const filter = { ...defined(rest), limit, ...(pending && { pending: true as const }) }
+    return isBound(principal) ? listVisible({ skein, principal }, filter) : skein.threads.list(filter)
+  },
+})
+
+/** Pages on until the page is full: most of what there is may belong to others. */
+async function listVisible(
+  { skein, principal }: Pick<RouteScene, 'skein' | 'principal'>,
+  filter: ThreadFilter & { readonly limit: number },
+): Promise<{ readonly threads: readonly ThreadInfo[]; readonly next?: string }> {
+  const guard = createTreeGuard(skein, principal)
+  const threads: ThreadInfo[] = []
+  let cursor = filter.cursor
+  do {
+    const left = filter.limit - threads.length
+    const page = await skein.threads.list({ ...filter, limit: left, ...defined({ cursor }) })
+    threads.push(...(await guard.visible(page.threads)))
+    cursor = page.next
+  } while (cursor !== undefined && threads.length < filter.limit)
+  return { threads, ...defined({ next: cursor }) }
+}
+
+const getThread = route({
+  method: 'get',
+  path: '/threads/{thread}',
+  name: 'get_thread',
+  summary: 'What is known of a thread.',
+  scope: 'read',
+  params: thread,
+  answer: { status: 200, description: 'The thread', schema: threadInfo },
+  isTool: true,
+  run: async ({ skein, params }) => (await skein.threads.get(params.thread)).info(),
+})
+
+const deleteThread = route({
+  method: 'delete',
+  path: '/threads/{thread}',
+  name: 'delete_tree',
+  summary: 'Removes a tree for ever, by its root. Refused while it is at work, unless `terminate` is true.',
+  scope: 'admin',
+  params: thread,
+  query: { terminate: flag.optional() },
+  answer: { status: 204, description: 'It is gone' },
+  async run({ skein, params, query }) {
+    await skein.threads.delete(params.thread, defined(query))
+    return undefined
+  },
+})
+
+const reason = { reason: z.string().max(1_000).optional() }
+const reasonAndTree = z.strictObject({ ...reason, tree: z.boolean().optional() }).optional()
+
+const stopThread = route({
+  method: 'post',
+  path: '/threads/{thread}/stop',
+  name: 'stop_turn',
+  summary: 'Ends the running turn. The thread takes further messages.',
+  scope: 'write',
+  params: thread,
+  body: z.strictObject(reason).optional(),
+  answer: { status: 200, description: 'Whether there was one', schema: changed },
+  isTool: true,
+  run: async ({ skein, params, body = {} }) => ({
+    changed: await (await skein.threads.get(params.thread)).cancel(defined(body)),
+  }),
+})
+
+const pauseThread = route({
+  method: 'post',
+  path: '/threads/{thread}/pause',
+  name: 'pause_thread',
+  summary: 'Starts nothing more, until it is resumed; with `tree`, nothing below it either.',
+  scope: 'write',
+  params: thread,
+  body: reasonAndTree,
+  answer: { status: 200, description: 'Whether that changed anything', schema: changed },
+  run: async ({ skein, params, body = {} }) => ({
+    changed: await (await skein.threads.get(params.thread)).pause(defined(body)),
+  }),
+})
+
+const resumeThread = route({
+  method: 'post',
+  path: '/threads/{thread}/resume',
+  name: 'resume_thread',
+  summary: 'Goes on after a pause, a failed turn or a spent budget.',
+  scope: 'write',
+  params: thread,
+  body: z.strictObject({ tree: z.boolean().optional() }).optional(),
+  answer: { status: 200, description: 'Whether that changed anything', schema: changed },
+  run: async ({ skein, params, body = {} }) => ({
+    changed: await (await skein.threads.get(params.thread)).resume(defined(body)),
+  }),
+})
+
+const terminateThread = route({
+  method: 'post',
+  path: '/threads/{thread}/terminate',
+  name: 'terminate_thread',
+  summary: 'Ends the thread and all below it for ever.',
+  scope: 'write',
+  params: thread,
+  body: z.strictObject(reason).optional(),
+  answer: { status: 200, description: 'Whether that changed anything', schema: changed },
+  run: async ({ skein, params, body = {} }) => ({
+    changed: await (await skein.threads.get(params.thread)).terminate(defined(body)),
+  }),
+})
+
+const grantBudget = route({
+  method: 'post',
+  path: '/threads/{thread}/budget',
+  name: 'grant_budget',
+  summary: 'Raises the budget of a thread; with `resume` a turn that ended because it was spent goes on.',
+  scope: 'write',
+  params: thread,
+  body: z.strictObject({ amounts: budget, resume: z.boolean().optional() }),
+  answer: { status: 200, description: 'It is recorded', schema: done },
+  async run({ skein, params, principal, body: { amounts, resume } }) {
+    const target = await skein.threads.get(params.thread)
+    await target.grant(defined(amounts), { by: principal.name, ...defined({ resume }) })
+    return isDone
+  },
+})
+
+const threadUsage = route({
+  method: 'get',
+  path: '/threads/{thread}/usage',
+  name: 'get_usage',
+  summary: 'What a thread has spent, and all below it.',
+  scope: 'read',
+  params: thread,
+  answer: {
+    status: 200,
+    description: 'Tokens and cost',
+    schema: z.looseObject({ own: usage, subtree: usage, byModel: z.array(z.looseObject({ model: z.string() })) }),
+  },
+  run: async ({ skein, params }) => (await skein.threads.get(params.thread)).usage(),
+})
+
+const threadTree = route({
+  method: 'get',
+  path: '/threads/{thread}/tree',
+  name: 'get_tree',
+  summary: 'A thread and all threads below it.',
+  scope: 'read',
+  params: thread,
+  answer: { status: 200, description: 'The tree: each thread with its `children`', schema: threadInfo },
+  isTool: true,
+  run: async ({ skein, params }) => (await skein.threads.get(params.thread)).tree(),
+})
+
+const threadChildren = route({
+  method: 'get',
+  path: '/threads/{thread}/children',
+  name: 'list_children',
+  summary: 'Children as their parent knows them, and those in line with their places.',
+  scope: 'read',
+  params: thread,
+  answer: {
+    status: 200,
+    description: 'The children',
+    schema: z.object({ children: z.array(z.looseObject({ reference: z.string(), agent: z.string() })) }),
+  },
+  run: async ({ skein, params }) => ({ children: await (await skein.threads.get(params.thread)).children() }),
+})
+
+export const threadRoutes = [
+  createThread,
+  listThreads,
+  getThread,
+  deleteThread,
+  stopThread,
+  pauseThread,
+  resumeThread,
+  terminateThread,
+  grantBudget,
+  threadUsage,
+  threadTree,
+  threadChildren,
+]

@@ -1,0 +1,64 @@
+/**
+ * A server of its own: the handler on `node:http`, for those who mount it nowhere. It listens on loopback unless told
+ * otherwise, and nowhere else without authentication.
+ */
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { SkeinError } from '../index.js'
+import { createHandler } from './handler.js'
+import type { HandlerOptions } from './handler.js'
+import type { ServedSkein } from './route.js'
+
+export interface ServeOptions extends HandlerOptions {
+  /** Default 4100; 0: any that is free. */
+  readonly port?: number
+  /** Default `127.0.0.1`. */
+  readonly host?: string
+}
+
+export interface SkeinServer {
+  readonly url: string
+  /** Ends open streams and waits for requests that are under way. The skein stays open. */
+  close(): Promise<void>
+}
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/
+
+export async function serve(skein: ServedSkein, options: ServeOptions): Promise<SkeinServer> {
+  const { port = 4100, host = '127.0.0.1', ...handlerOptions } = options
+  if (options.auth === 'none' && !loopback.test(host))
+    throw new SkeinError(
+      'BAD_OPTION',
+      `serve: ${host} can be reached from other machines, so it needs auth: { keys: […] }; createKey() of ` +
+        `skein/server makes one`,
+    )
+  const handler = createHandler(skein, handlerOptions)
+  const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => void handler.node(request, response))
+  await listening(server, { port, host })
+  const address = server.address() as AddressInfo
+  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+  return {
+    url: `http://${name}:${address.port}${options.basePath ?? ''}`,
+    async close() {
+      handler.close()
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      })
+    },
+  }
+}
+
+function listening(server: Server, where: { readonly port: number; readonly host: string }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (thrown: NodeJS.ErrnoException) => {
+      const message =
+        thrown.code === 'EADDRINUSE'
+          ? `port ${where.port} of ${where.host} is in use; choose another one`
+          : `cannot listen on ${where.host}:${where.port}: ${thrown.message}`
+      reject(new SkeinError('BAD_OPTION', `serve: ${message}`, { cause: thrown }))
+    })
+    server.listen(where, () => resolve())
+  })
+}

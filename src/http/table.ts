@@ -1,0 +1,17 @@
+/** The table of all routes. */
+import type { Route } from './route.js'
+import { fileRoutes } from './routes/files.js'
+import { messageRoutes } from './routes/messages.js'
+import { peopleRoutes } from './routes/people.js'
+import { serviceRoutes } from './routes/service.js'
+import { streamRoutes } from './routes/streams.js'
+import { threadRoutes } from './routes/threads.js'
+
+export const routes: readonly Route[] = [
+  ...serviceRoutes,
+  ...threadRoutes,
+  ...messageRoutes,
+  ...streamRoutes,
+  ...fileRoutes,
+  ...peopleRoutes,
+]

@@ -1,0 +1,47 @@
+/**
+ * The rules of a turn as definitions and settings say them now: made once for each agent, recorded when a turn starts
+ * or an agent takes over, and never asked for again in that turn.
+ */
+import type { App } from '../../agent/app.js'
+import { sideOf } from '../../agent/sides.js'
+import { defined } from '../../core/defined.js'
+import type { RepetitionRule, StepRules, TurnRules } from '../../core/records/rules.js'
+import type { SideName } from '../../core/records/message.js'
+
+/** What the options of a host say for all agents. */
+export interface RuleSettings {
+  readonly repetition?: RepetitionRule
+}
+
+/** Undefined: no rule. */
+export type RulesOfAgent = (agent: string) => TurnRules | undefined
+
+export function createTurnRules(app: App, settings: RuleSettings): RulesOfAgent {
+  const made = new Map<string, TurnRules | undefined>()
+  return (agent) => {
+    if (!made.has(agent)) made.set(agent, turnRulesOf(app, agent, settings))
+    return made.get(agent)
+  }
+}
+
+function turnRulesOf(app: App, agent: string, settings: RuleSettings): TurnRules | undefined {
+  const a = rulesOfSide(app, { agent, side: 'a' }, settings) ?? {}
+  const b = rulesOfSide(app, { agent, side: 'b' }, settings)
+  return isEmpty(a) && (!b || isEmpty(b)) ? undefined : { a, ...defined({ b }) }
+}
+
+/** Undefined: there is no such side. */
+function rulesOfSide(
+  { agents, prompts }: App,
+  { agent: name, side }: { readonly agent: string; readonly side: SideName },
+  { repetition }: RuleSettings,
+): StepRules | undefined {
+  const agent = agents.get(name)
+  const own = agent && sideOf(agent, side)
+  const lastAnswer = own && prompts.get(own.prompt)?.lastAnswer ? (true as const) : undefined
+  return own && defined({ repetition, lastAnswer })
+}
+
+function isEmpty(rules: StepRules): boolean {
+  return Object.keys(rules).length === 0
+}
