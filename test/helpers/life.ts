@@ -280,8 +280,8 @@ const hooked: TurnRules = { a: { hooks: { step: true, stop: true } }, b: { hooks
 const short = (of: string) => ({ context: { of, trigger: 8, target: 4 } })
 const shortened: TurnRules = { a: short('a'), b: short('b-turn') }
 const both: TurnRules = { a: { ...hooked.a, ...shortened.a }, b: { ...hooked.b, ...shortened.b } }
-/** No rules, hooks before steps and ends, a context that is soon too long, and both. */
-const rulesOfLives: readonly (TurnRules | undefined)[] = [undefined, hooked, shortened, both]
+/** A context that is soon too long, hooks before steps and ends, both, and none. */
+const rulesOfLives: readonly (TurnRules | undefined)[] = [shortened, hooked, both, undefined]
 
 /** Half of the lives have two sides; a fourth each has hooks, a short context, both, or none of them. */
 export function momentOf(all: readonly Happening[], now: number): DueContext {

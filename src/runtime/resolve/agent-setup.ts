@@ -27,7 +27,7 @@ import { handoffsOf } from './handoffs.js'
 import type { Handoffs } from './handoffs.js'
 import { promptToolsOf } from './prompt-calls.js'
 import type { PromptTools } from './prompt-calls.js'
-import { toolSpec } from './tool-spec.js'
+import { toolSpec } from '../../agent/tool-spec.js'
 
 const defaultMaxSteps = 100
 const defaultSessionTurns = 100

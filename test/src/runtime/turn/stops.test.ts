@@ -94,8 +94,8 @@ onEveryStore('stop conditions', (world) => {
     expect(await thread.send('go').result()).toMatchObject({ stopReason: 'stop_when', steps: 5 })
     const list = [hasToolCall('none'), maxTokensUsed(130)]
     expect(await thread.send({ text: 'go', stopWhen: list }).result()).toMatchObject({ steps: 4 })
-    expect(() => thread.send('go', { stopWhen: { if: 'steps', is: 0 } })).toThrow(/stopWhen/)
-    expect(() => thread.send('go', { maxToolRounds: -1 })).toThrow(/maxToolRounds/)
+    await expect(thread.send('go', { stopWhen: { if: 'steps', is: 0 } }).result()).rejects.toThrow(/stopWhen/)
+    await expect(thread.send('go', { maxToolRounds: -1 }).result()).rejects.toThrow(/maxToolRounds/)
   })
 
   it('R3: conditions of a message count after a failure too, when its turn is resumed', async () => {
