@@ -16,7 +16,7 @@ import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import { callId } from '../../src/core/records/message.js'
 import { defined } from '../../src/core/defined.js'
-import type { Outcome } from '../../src/core/effect.js'
+import type { Effect, Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/records/record.js'
 import { stepRules } from '../../src/core/records/rules.js'
@@ -492,6 +492,12 @@ function returned(
   return { kind: 'returned', step: state.step, index, landed: { ...result, ...defined({ again }) } }
 }
 
+/** The landing of the first effect of a kind that is wanted. */
+function ofFirst(state: ThreadState, kind: Effect['kind'], make: (key: string) => Landing): Landing | undefined {
+  const key = outstanding(state).find((effect) => effect.kind === kind)?.key
+  return key === undefined ? undefined : make(key)
+}
+
 function toLanding(
   state: ThreadState,
   happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>,
@@ -512,13 +518,9 @@ function toLanding(
       const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled
       return next && { kind: 'scheduled', id: next.id, call: { tool: next.tool, args: next.args } }
     }
-    case 'hooked': {
-      const key = outstanding(state).find(({ kind }) => kind === 'hook')?.key
-      return key === undefined ? undefined : { kind: 'hook', key, decided: happens.decided }
-    }
-    case 'deadline': {
-      const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key
-      return key === undefined ? undefined : { kind: 'deadline', key }
-    }
+    case 'hooked':
+      return ofFirst(state, 'hook', (key) => ({ kind: 'hook', key, decided: happens.decided }))
+    case 'deadline':
+      return ofFirst(state, 'deadline', (key) => ({ kind: 'deadline', key }))
   }
 }
