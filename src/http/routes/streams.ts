@@ -80,7 +80,8 @@ const runEvents = route({
   async run({ skein, params, ...scene }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
-    return streamOf(scene, streamed(run.fullStream))
+    const { signal, streams } = scene
+    return streamOf(scene, streamed(run.streams({ signal, maxBuffered: streams.maxBuffered }).fullStream))
   },
 })
 
@@ -92,10 +93,11 @@ const runText = route({
   scope: 'read',
   params: { thread: threadId, run: messageId },
   answer: { status: 200, type: 'text', description: 'Plain text, in chunks' },
-  async run({ skein, params }) {
+  async run({ skein, params, signal, streams }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
-    const pieces = run.textStream[Symbol.asyncIterator]()
+    const { textStream } = run.streams({ signal, maxBuffered: streams.maxBuffered })
+    const pieces = textStream[Symbol.asyncIterator]()
     const encoder = new TextEncoder()
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {

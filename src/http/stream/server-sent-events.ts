@@ -43,52 +43,102 @@ const headers = {
   'x-accel-buffering': 'no',
 }
 
-type Turn = { readonly ticked: true } | { readonly next: IteratorResult<StreamedEvent> }
-
 /** The answer begins at once, also where nothing has happened yet. */
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
-  const iterator = events[Symbol.asyncIterator]()
+  const { clock, signal } = options
+  const source = new TimedSource(events[Symbol.asyncIterator](), options)
   const encoder = new TextEncoder()
-  let pending: Promise<Turn> | undefined
-  const clockText = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
-  const stop = (): void => void iterator.return?.()
+  const clockText = (): string => textOf({ event: 'clock', data: { now: clock.now() } })
+  const stop = (): void => source.stop()
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
         controller.enqueue(encoder.encode(`retry: 1000\n\n${clockText()}`))
-        options.signal.addEventListener('abort', stop, { once: true })
+        signal.addEventListener('abort', stop, { once: true })
       },
       async pull(controller) {
         try {
-          pending ??= iterator.next().then((next) => ({ next }))
-          const turn = await Promise.race([pending, ticked(options)])
-          if ('ticked' in turn) return controller.enqueue(encoder.encode(clockText()))
-          pending = undefined
-          if (turn.next.done) return finish(controller)
-          controller.enqueue(encoder.encode(textOf(turn.next.value)))
+          const next = await source.next()
+          if (!next) return controller.enqueue(encoder.encode(clockText()))
+          if (next.done) return finish(controller)
+          controller.enqueue(encoder.encode(textOf(next.value)))
         } catch (thrown) {
           controller.enqueue(encoder.encode(textOf(lastWord(thrown))))
           finish(controller)
         }
       },
-      cancel: stop,
+      cancel() {
+        signal.removeEventListener('abort', stop)
+        stop()
+      },
     },
     // A slow client holds one chunk here; what waits for it is counted where the events come from.
     { highWaterMark: 1 },
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    options.signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', stop)
     controller.close()
   }
   return new Response(body, { headers })
 }
 
-/** Resolves when it is time to say what time it is; the timer ends with the next event. */
-function ticked({ clock, heartbeatMs, signal }: EventStreamOptions): Promise<Turn> {
-  return new Promise((resolve) => {
-    const cancel = clock.wakeAt(clock.now() + heartbeatMs, () => resolve({ ticked: true }))
-    signal.addEventListener('abort', cancel, { once: true })
-  })
+type Arrived = { readonly next: IteratorResult<StreamedEvent> } | { readonly thrown: unknown }
+
+/** Events, and the beats of a clock while there is none. It has one timer at most, and none between two questions. */
+class TimedSource {
+  readonly #events: AsyncIterator<StreamedEvent>
+  readonly #options: EventStreamOptions
+  #isAsked = false
+  #arrived: Arrived | undefined
+  #wake: (() => void) | undefined
+
+  constructor(events: AsyncIterator<StreamedEvent>, options: EventStreamOptions) {
+    this.#events = events
+    this.#options = options
+  }
+
+  /** Undefined: it is time to say what time it is. Not asked again before it has answered. */
+  async next(): Promise<IteratorResult<StreamedEvent> | undefined> {
+    this.#ask()
+    if (!this.#arrived) await this.#somethingOrTime()
+    const arrived = this.#arrived
+    this.#arrived = undefined
+    if (arrived && 'thrown' in arrived) throw arrived.thrown
+    return arrived?.next
+  }
+
+  #ask(): void {
+    if (this.#isAsked || this.#arrived) return
+    this.#isAsked = true
+    const take = (arrived: Arrived): void => {
+      this.#isAsked = false
+      this.#arrived = arrived
+      this.#wake?.()
+    }
+    this.#events.next().then(
+      (next) => take({ next }),
+      (thrown: unknown) => take({ thrown }),
+    )
+  }
+
+  /** Not a race of promises: each would stay with the event that is waited for. */
+  #somethingOrTime(): Promise<void> {
+    const { clock, heartbeatMs } = this.#options
+    return new Promise((resolve) => {
+      const cancel = clock.wakeAt(clock.now() + heartbeatMs, () => this.#wake?.())
+      this.#wake = () => {
+        this.#wake = undefined
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  stop(): void {
+    this.#arrived ??= { next: { done: true, value: undefined } }
+    this.#wake?.()
+    void this.#events.return?.()
+  }
 }
 
 /** Why a stream ends before its time: the client may resume after `lagging`, and should look at `error`. */
