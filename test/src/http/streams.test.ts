@@ -5,9 +5,12 @@ import { eventStream } from '../../../src/http/stream/server-sent-events.js'
 import type { StreamedEvent } from '../../../src/http/stream/server-sent-events.js'
 import { createSkein, memory } from '../../../src/index.js'
 import type { Skein } from '../../../src/index.js'
+import { createHandler } from '../../../src/server.js'
 import { tinyApp } from '../../helpers/app.js'
+import { quiet } from '../../helpers/deferred.js'
 import { keys, served } from '../../helpers/served.js'
 import type { Served } from '../../helpers/served.js'
+import { onEveryStore } from '../../helpers/world.js'
 
 let skein: Skein | undefined
 let server: Served | undefined
@@ -69,4 +72,40 @@ it('H2: streams of a run that goes on end when the server closes', async () => {
   const [text, events] = await Promise.all(texts)
   expect(text).toBe('')
   expect(events).toContain('event: clock')
+})
+
+it('H1: a path of a file is what follows the thread, however that is encoded', async () => {
+  const { ask } = await open()
+  const headers = { 'content-type': 'text/plain' }
+  await ask('/threads/%6Fne/files/a/b.txt', { method: 'PUT', body: 'text', headers })
+  expect((await ask('/threads/one/files/a/b.txt')).body).toBe('text')
+})
+
+it('H1: a value that is nested too deeply is a mistake of who sent it', async () => {
+  const { ask } = await open()
+  const body = `{"value":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+  const { status, body: told } = await ask('/threads/one/kv/k', { method: 'PUT', body })
+  expect({ status, told }).toMatchObject({ status: 400, told: { code: 'BAD_OPTION' } })
+})
+
+onEveryStore('streams that nobody reads', (world) => {
+  it('H2: HEAD of a stream leaves no subscription', async () => {
+    const subscribed = { count: 0 }
+    world.tap.subscribed = () => {
+      subscribed.count++
+      return () => void subscribed.count--
+    }
+    const hosted = await world.open(tinyApp({ script: () => new Promise(() => undefined) }).app)
+    const thread = await hosted.threads.create({ agent: 'helper', id: 'one' })
+    await thread.send('hi', { id: 'm' }).accepted()
+    const handler = createHandler(hosted, { auth: 'none' })
+    await quiet()
+    const before = subscribed.count
+    for (const what of ['runs/m/text', 'runs/m/events', 'events']) {
+      const { status } = await handler.fetch(new Request(`http://localhost/threads/one/${what}`, { method: 'HEAD' }))
+      expect(status).toBe(200)
+    }
+    await quiet()
+    expect(subscribed.count).toBe(before)
+  })
 })
