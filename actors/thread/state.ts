@@ -296,6 +296,8 @@ export interface ThreadState {
   parentKnowsEnd: boolean
   /** What models read of the conversation where that is limited, by view (`ContextRule.of`). */
   contexts: Record<string, ContextView>
+  /** About how many characters a model would read of all messages. */
+  said: number
   /** Messages that read otherwise than they were recorded, the last edit last; or that no model reads. */
   edits: readonly MessageEdit[]
   transcript: Transcript
@@ -348,6 +350,7 @@ export function createState(id: string): ThreadState {
     budget: undefined,
     parentKnowsEnd: false,
     contexts: {},
+    said: 0,
     edits: [],
     transcript: { skipped: 0, items: [] },
   }

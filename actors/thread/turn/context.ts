@@ -53,19 +53,20 @@ export function openViews(state: ThreadState, rules: TurnRules | undefined): voi
 export function openView(state: ThreadState, rule: ContextRule | undefined): void {
   const { turn, contexts } = state
   if (!rule || !turn) return
-  const view = (contexts[rule.of] ??= newView(rule.trigger))
+  const { chat, tools } = partsOf(rule.of)
+  // What was said before anything limited it is read, too.
+  const view = (contexts[rule.of] ??= newView(rule.trigger, chat && tools ? state.said : 0))
   if (view.trigger !== rule.trigger) {
     view.trigger = rule.trigger
     view.next = rule.trigger
   }
-  const { chat, tools } = partsOf(rule.of)
   // It now leaves out something of the turn before: how much, the next report says.
   if (view.run !== turn.run && !(chat && tools)) measure(view, 0)
   view.run = turn.run
 }
 
-function newView(trigger: number): ContextView {
-  return { run: '', trigger, size: 0, grown: 0, tokensPerChar: defaultTokensPerChar, next: trigger, archived: 0 }
+function newView(trigger: number, grown: number): ContextView {
+  return { run: '', trigger, size: 0, grown, tokensPerChar: defaultTokensPerChar, next: trigger, archived: 0 }
 }
 
 function measure(view: ContextView, size: number): void {
@@ -81,8 +82,11 @@ export function currentView({ turn, contexts }: ThreadState): ContextView | unde
 }
 
 /** To be called after every record; `known`: messages before it. */
-export function noteGrowth({ transcript: { items }, contexts }: ThreadState, known: number): void {
+export function noteGrowth(state: ThreadState, known: number): void {
+  const { transcript, contexts } = state
+  const { items } = transcript
   if (items.length === known) return
+  for (let index = known; index < items.length; index++) state.said += charsOf(items[index])
   for (const of in contexts) {
     const view = contexts[of]
     if (view) for (let index = known; index < items.length; index++) view.grown += charsFor(of, items[index])

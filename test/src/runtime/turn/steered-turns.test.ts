@@ -114,6 +114,23 @@ onEveryStore('turns that are steered by several rules', (world) => {
     })
   })
 
+  it('L3: an agent with a short context that takes over has what was said before reduced first', async () => {
+    const short = scriptedModel(({ summary }) => (summary ? 'a summary' : 'done'))
+    const { app } = steeredApp({
+      script: ({ step }) => ({ calls: step < 10 ? lookTwice(step) : [{ tool: 'second', args: {} }] }),
+      prompt: { context: false, tools: ['look', 'second'] },
+      more: [
+        defineModel({ name: 'short', model: short, contextTokens: 2_000 }),
+        definePrompt({ name: 'second', prompt: 'You end.', model: 'short', tools: ['look'] }),
+        defineAgent({ name: 'second', type: 'ai_human', exposeAsTool: true, sideA: { prompt: 'second' } }),
+      ],
+    })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    expect(await thread.send('go').text()).toBe('done')
+    expect(short.requests.map(({ summary }) => summary === true)).toEqual([true, false])
+  })
+
   it('K2, F3: tags, paths and ids that hooks give are masked', async () => {
     const secret = 'sk-live-1234567890'
     const { app } = steeredApp({
