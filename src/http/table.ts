@@ -2,6 +2,7 @@
 import type { Route } from './route.js'
 import { fileRoutes } from './routes/files.js'
 import { messageRoutes } from './routes/messages.js'
+import { openaiRoutes } from './routes/openai.js'
 import { peopleRoutes } from './routes/people.js'
 import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
@@ -14,4 +15,5 @@ export const routes: readonly Route[] = [
   ...streamRoutes,
   ...fileRoutes,
   ...peopleRoutes,
+  ...openaiRoutes,
 ]
