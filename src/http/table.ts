@@ -7,6 +7,7 @@ import { peopleRoutes } from './routes/people.js'
 import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
 import { threadRoutes } from './routes/threads.js'
+import { uiRoutes } from './routes/ui.js'
 
 export const routes: readonly Route[] = [
   ...serviceRoutes,
@@ -16,4 +17,5 @@ export const routes: readonly Route[] = [
   ...fileRoutes,
   ...peopleRoutes,
   ...openaiRoutes,
+  ...uiRoutes,
 ]

@@ -28,7 +28,7 @@ import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
 import { threadId } from '../schemas.js'
 import { dataStream } from '../stream/server-sent-events.js'
-import { definitionsOf } from './service.js'
+import { servedOutline } from './service.js'
 
 const models = route({
   method: 'get',
@@ -49,7 +49,7 @@ const models = route({
   errorOf,
   run: async ({ skein }) => ({
     object: 'list',
-    data: definitionsOf(skein).agents.map(({ name }) => ({ id: name, object: 'model', created: 0, owned_by: 'skein' })),
+    data: servedOutline(skein).agents.map(({ name }) => ({ id: name, object: 'model', created: 0, owned_by: 'skein' })),
   }),
 })
 
