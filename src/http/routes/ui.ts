@@ -127,7 +127,9 @@ function decisionOf({ toolCallId, state, approval, output }: UiPart): readonly D
 /** The calls of the message that wait are decided as it says; then the rest of its run follows. */
 async function decide(scene: Scene, thread: Thread, { id, parts }: UiMessage): Promise<Response> {
   const { skein, principal } = scene
-  const decisions = parts.flatMap(decisionOf)
+  // Only calls of the last step can wait; those before it were decided in an earlier request.
+  const step = parts.findLastIndex(({ type }) => type === 'step-start')
+  const decisions = parts.slice(step + 1).flatMap(decisionOf)
   const runId = runOfAnswer(id)
   const run = runId === undefined ? await thread.current() : thread.run(runId)
   if (!run || decisions.length === 0)

@@ -1,8 +1,15 @@
 /** H1: a thread as a chat of the AI SDK, with the real classes of its pages. */
 import { Chat } from '@ai-sdk/react'
-import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, readUIMessageStream } from 'ai'
+import {
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  readUIMessageStream,
+} from 'ai'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { afterEach, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineTool } from '../../../src/index.js'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { deferred, until } from '../../helpers/deferred.js'
 import { keys, served } from '../../helpers/served.js'
@@ -26,9 +33,13 @@ const wait = looseTool('wait', async () => {
   await gate.promise
   return 'waited'
 })
+const ask = defineTool({ name: 'ask', description: 'Asks', args: z.looseObject({}), execute: false })
 const script = ({ messages }: Shown) => {
   const last = messages.at(-1)
   const asked = messages.findLast(({ role }) => role === 'user')?.text ?? ''
+  const results = messages.filter(({ role }) => role === 'tool').length
+  if (asked === 'twice' && results < 2)
+    return { text: `round ${results}`, calls: [{ tool: 'pay', args: { euros: results } }] }
   if (last?.role === 'tool') return `${asked}: ${last.text}`
   if (asked === 'fail') throw new Error('the model is out of order')
   if (asked === 'pay')
@@ -39,13 +50,13 @@ const script = ({ messages }: Shown) => {
         { tool: 'pay', args: { euros: 6 } },
       ],
     }
-  if (asked === 'burn' || asked === 'wait') return calls(asked)
+  if (asked === 'burn' || asked === 'wait' || asked === 'ask') return calls(asked)
   return { text: `you said: ${asked}`, reasoning: 'hm' }
 }
 
 onEveryStore('a chat of the AI SDK', (world) => {
   const open = async () => {
-    const skein = await world.open(tinyApp({ tools: [pay, burn, wait], script }).app)
+    const skein = await world.open(tinyApp({ tools: [pay, burn, wait, ask], script }).app)
     server = await served(skein)
     const { url } = server
     const thread = await skein.threads.create({ agent: 'helper', id: 'one' })
@@ -60,7 +71,9 @@ onEveryStore('a chat of the AI SDK', (world) => {
         id: 'one',
         messages,
         transport: transport(key),
-        sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+        sendAutomaticallyWhen: (state) =>
+          lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
+          lastAssistantMessageIsCompleteWithToolCalls(state),
       })
     return { skein, thread, chat, transport }
   }
@@ -123,6 +136,41 @@ onEveryStore('a chat of the AI SDK', (world) => {
     expect(messages.map(({ id }) => id)).toEqual([...new Set(messages.map(({ id }) => id))])
   })
 
+  it('H1, A4: a message that is decided twice has everything once', async () => {
+    const { chat } = await open()
+    const page = chat()
+    await page.sendMessage({ text: 'twice' })
+    for (const id of ['one/call_1_0', 'one/call_2_0']) {
+      await page.addToolApprovalResponse({ id, approved: true })
+      await untilReady(page)
+    }
+    expect(partsOf(page.lastMessage)).toMatchObject([
+      { type: 'step-start' },
+      { type: 'text', text: 'round 0' },
+      { type: 'tool-pay', state: 'output-available', output: { paid: 0 } },
+      { type: 'step-start' },
+      { type: 'text', text: 'round 1' },
+      { type: 'tool-pay', state: 'output-available', output: { paid: 1 } },
+      { type: 'step-start' },
+      { type: 'text', text: 'twice: {"paid":1}' },
+    ])
+  })
+
+  it('H1, A4: an output that a page gives answers a call that waits for a person', async () => {
+    const { chat } = await open()
+    const page = chat()
+    await page.sendMessage({ text: 'ask' })
+    expect(partsOf(page.lastMessage)).toMatchObject([{ type: 'step-start' }, { state: 'input-available' }])
+    await page.addToolOutput({ tool: 'ask', toolCallId: 'call_1_0', output: 'Friday' })
+    await untilReady(page)
+    expect(partsOf(page.lastMessage)).toMatchObject([
+      { type: 'step-start' },
+      { type: 'tool-ask', state: 'output-available', output: 'Friday' },
+      { type: 'step-start' },
+      { type: 'text', text: 'ask: Friday' },
+    ])
+  })
+
   it('A4, H3: a decision needs the scope; one that was taken is passed over', async () => {
     const { chat, skein } = await open()
     const page = chat(keys.writer)
@@ -158,6 +206,7 @@ onEveryStore('a chat of the AI SDK', (world) => {
     })
     const back = chat()
     const resumed = back.resumeStream()
+    await until('the page has the call', () => (back.lastMessage?.parts.length ?? 0) > 1)
     gate.resolve()
     await Promise.all([sent, resumed])
     expect(partsOf(back.lastMessage)).toMatchObject([
