@@ -1,5 +1,6 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
+export { defineHook } from './agent/define-hook.js'
 export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'
 export { fromSkills } from './agent/skills.js'
@@ -14,6 +15,7 @@ export { fromAiSdk } from './models/ai-sdk/adapter.js'
 
 export type {
   AgentDefinition,
+  ContextOptions,
   Definition,
   ModelDefinition,
   PromptDefinition,
@@ -26,9 +28,10 @@ export type {
   ToolState,
   Variable,
 } from './agent/define.js'
+export type { HookDefinition, HookInput, HookPoint, HookResult, HookThread } from './agent/define-hook.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
 export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
-export type { AppNames, NameOf } from './agent/naming.js'
+export type { AppNames } from './agent/naming.js'
 export type {
   InferPromptInput,
   InferPromptOutput,
@@ -38,7 +41,7 @@ export type {
   InferToolOutput,
   ToolCallOf,
 } from './agent/infer.js'
-export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
+export type { MaxToolRounds, PromptStopWhen, StopFunction, StopWhen, TurnAfterStep, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
@@ -53,6 +56,7 @@ export type {
   SendOptions,
   ToolContexts,
 } from './runtime/handles/sent-message.js'
+export type { ContextQuery, LeftOutMessage, ThreadContext } from './runtime/handles/thread-context.js'
 export type { EventOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
 export type { ExportOptions, ThreadExport } from './runtime/handles/thread-export.js'
 export type { GrantOptions } from './runtime/handles/grant.js'

@@ -32,6 +32,9 @@ import {
   callReturned,
   callSettled,
 } from './calls/calls.js'
+import { noteGrowth, reduceContext } from './turn/context.js'
+import { addEdit } from './turn/edits.js'
+import { firstMessages, takeHooks } from './turn/hooks.js'
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
@@ -63,7 +66,9 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
     throw broken('FO4', `record ${record.seq} follows ${state.seq} in thread ${state.id}`)
   state.seq = record.seq
   state.updatedAt = record.at
+  const known = state.transcript.items.length
   const changed = absorb(record.type, state, record)
+  noteGrowth(state, known)
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
   const moved = move(state.position, signalOf(state, record))
@@ -83,8 +88,10 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'messages.withdrawn': messagesWithdrawn,
   'turn.started': startTurn,
   'model.replied': takeReply,
+  'context.reduced': reduceContext,
   'calls.made': makeCalls,
   'turn.ended': endTurn,
+  'hook.decided': takeHooks,
 
   'call.queued': queueCall,
   'call.began': ofStep<'call.began'>(({ slots }, record) => begin(slots, record)),
@@ -143,7 +150,7 @@ type OfStep = {
   [Of in RecordType]: RecordByType[Of] extends { readonly step: number; readonly index: number } ? Of : never
 }[RecordType]
 
-function create(state: ThreadState, record: ThreadCreated & { readonly at: number }): boolean {
+function create(state: ThreadState, record: ThreadCreated & { readonly at: number; readonly seq: number }): boolean {
   state.agent = record.agent
   state.path = record.path
   state.tags = record.tags
@@ -154,6 +161,7 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   if (record.tree) state.files = thawTree(record.tree)
   if (record.env) state.env = record.env
   if (record.budget) state.budget = openAccount(record.budget)
+  if (record.stored) state.transcript.items.push(...firstMessages(record.stored, record))
   return true
 }
 
@@ -179,7 +187,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 }
 
 function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly seq: number }): boolean {
-  state.edits = [...state.edits.filter((other) => other.id !== id), { id, ...defined({ text }), seq }]
+  state.edits = addEdit(state.edits, { id, ...defined({ text }), seq })
   return true
 }
 

@@ -37,6 +37,7 @@ import type { Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
 import type { RecentCall } from './decide/repetition.js'
+import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
@@ -87,6 +88,12 @@ export interface Turn {
   asked: number
   /** The prompt whose forced call was made. */
   relaxed: string | undefined
+  /** The step whose hooks have decided; messages that its request alone has. */
+  ready: number | undefined
+  once: readonly Message[] | undefined
+  /** The step after which hooks were asked whether the turn may end; how often they made it go on. */
+  checked: number | undefined
+  goneOn: number
   /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
 }
@@ -163,8 +170,10 @@ export interface PendingReply extends ReplyTo {
 
 export interface MessageEdit {
   readonly id: string
-  /** Absent: the message is removed. */
+  /** Absent: the message is removed, or hidden as it is. */
   readonly text?: string
+  /** No model reads it; people do. */
+  readonly hidden?: true
   /** The record that says so. */
   readonly seq: number
 }
@@ -285,7 +294,9 @@ export interface ThreadState {
   budget: BudgetAccount | undefined
   /** The parent was told that this thread has ended. */
   parentKnowsEnd: boolean
-  /** Messages that read otherwise than they were recorded, the last edit last. */
+  /** What models read of the conversation where that is limited, by view (`ContextRule.of`). */
+  contexts: Record<string, ContextView>
+  /** Messages that read otherwise than they were recorded, the last edit last; or that no model reads. */
   edits: readonly MessageEdit[]
   transcript: Transcript
 }
@@ -336,6 +347,7 @@ export function createState(id: string): ThreadState {
     unreported: [],
     budget: undefined,
     parentKnowsEnd: false,
+    contexts: {},
     edits: [],
     transcript: { skipped: 0, items: [] },
   }

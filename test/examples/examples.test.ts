@@ -52,6 +52,8 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '12-hooks',
+    '13-long-context',
     '14-structured-output',
     '15-skills',
     '16-real-model',
@@ -391,6 +393,15 @@ const skills = `user: Make an invoice of /hours.csv.
 assistant: The invoice is over 450 euros.
 `
 
+test('K1: 12-hooks caps a refund, refuses another, redacts a card and ends when the customer was told', async () => {
+  const text = await printed(main('12-hooks'))
+  expect(text).toContain('answer: Dear Ada, 50 euros are on their way.')
+  expect(text).toContain('customer {"name":"Ada"} → {"name":"Ada","card":"****"}')
+  expect(text).toContain('refund {"to":"Ada","euros":50} → "50 euros to Ada"')
+  expect(text).toContain('refund {"to":"boss","euros":20} → "HOOK_REFUSED"')
+  expect(text).toContain('stop: told → Write to the customer.')
+})
+
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   // Inside the project, so that `skein` is this package.
@@ -419,4 +430,22 @@ test('08-secrets-and-variables: who needs a value waits for it, and no secret is
       ].join('\\n'),
     ),
   )
+})
+
+test('13-long-context: results are archived and summarised, and one is had back', async () => {
+  expect((await printed(main('13-long-context'))).split('\n')).toEqual([
+    'I read 22 pages. What was odd: page 2: DISK FULL',
+    'before step 10: archived, 541 tokens left',
+    'before step 19: summarised, 380 tokens left',
+    '',
+    'the model reads 18 messages, about 885 tokens',
+    '31 are summarised, 0 results are archived',
+    '<summary>',
+    'The request: Read the log and tell me what is odd.',
+    '',
+    'Pages 1 to 18 are read; page 2 (call_2_0) was odd.',
+    '</summary>',
+    'the transcript is whole: 48 messages',
+    '',
+  ])
 })

@@ -8,7 +8,7 @@ import type { Decision, ResolvedCommand } from '../../actors/thread/decide/decis
 import { due } from '../../actors/thread/decide/due.js'
 import type { DueContext } from '../../actors/thread/decide/due.js'
 import { land } from '../../actors/thread/decide/landings.js'
-import type { Landing } from '../../actors/thread/decide/landings.js'
+import type { HookDecision, Landing } from '../../actors/thread/decide/landings.js'
 import { fold } from '../../actors/thread/fold.js'
 import { outstanding } from '../../actors/thread/outstanding.js'
 import type { Move } from '../../actors/thread/position.js'
@@ -16,9 +16,11 @@ import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import { callId } from '../../src/core/records/message.js'
 import { defined } from '../../src/core/defined.js'
-import type { Outcome } from '../../src/core/effect.js'
+import type { Effect, Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/records/record.js'
+import { stepRules } from '../../src/core/records/rules.js'
+import type { TurnRules } from '../../src/core/records/rules.js'
 import { emptyTree, freezeTree } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 
@@ -34,11 +36,15 @@ export type Happening =
     }
   | { readonly kind: 'reply'; readonly text: string; readonly calls: readonly RecordedCall[]; readonly stop: boolean }
   | { readonly kind: 'model_failed' }
+  /** What the model reads is reduced, with a summary or without. */
+  | { readonly kind: 'reduced'; readonly summarised: boolean }
   /** The `pick`-th of the open calls returns. */
   | { readonly kind: 'returned'; readonly pick: number; readonly landed: Landed }
   | { readonly kind: 'held'; readonly pick: number; readonly why: 'approval' | 'person' | 'variables' | 'children' }
   /** The `pick`-th child that is at work says how it went. */
   | { readonly kind: 'reported'; readonly pick: number; readonly outcome: Outcome; readonly over: boolean }
+  /** Hooks that are asked decide. */
+  | { readonly kind: 'hooked'; readonly decided: HookDecision }
   | { readonly kind: 'deadline' }
   /** A call is scheduled, or the first one taken back. */
   | { readonly kind: 'planned'; readonly op: 'add' | 'remove'; readonly delayMs: number }
@@ -58,6 +64,12 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'push', args: { n: 1 }, sideEffect: true },
   { tool: 'mail', args: { n: 2 }, sideEffect: true, commutes: true },
   { tool: 'peek', args: {}, ahead: true },
+  { tool: 'look', args: { n: 3 }, after: true },
+  { tool: 'peek', args: { n: 4 }, ahead: true, after: true },
+  { tool: 'push', args: { n: 5 }, sideEffect: true, after: true },
+  { tool: 'same', args: { n: 6 }, policy: { cacheKey: 'k', cacheTtlMs: 5_000 }, after: true },
+  { tool: 'ask', args: { n: 7 }, hold: { why: 'person' }, after: true },
+  { tool: 'subagent_list', args: { n: 8 }, asks: 'children', after: true },
   { tool: 'once', args: {}, ahead: true, policy: { maxExecutions: 1, breaker: 2 } },
   { tool: 'same', args: {}, policy: { cacheKey: 'k', cacheTtlMs: 5_000 } },
   { tool: 'mine', args: {}, inTurn: true },
@@ -138,6 +150,16 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
 )
 
+const hookDecision: fc.Arbitrary<HookDecision> = fc.constantFrom<HookDecision>(
+  { asked: [] },
+  { asked: [{ hook: 'h' }], hide: ['step_1', 'c1'], add: [{ role: 'user', text: 'by the way' }] },
+  { asked: [{ hook: 'h' }], add: [{ role: 'system', text: 'just now', once: true }] },
+  { asked: [{ hook: 'h' }], block: { reason: 'hook_blocked', detail: 'no' } },
+  { asked: [{ hook: 'h' }], dropped: true },
+  { asked: [{ hook: 'h' }], outcome: { ok: true, value: 'other' }, goOn: 'more' },
+  { asked: [{ hook: 'h' }], text: 'in other words', goOn: 'go on' },
+)
+
 const path = fc.constantFrom('/a', '/b', '/d/a')
 const landed: fc.Arbitrary<Landed> = fc.oneof(
   { weight: 3, arbitrary: outcome.map((given): Landed => ({ outcome: given })) },
@@ -203,6 +225,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'model_failed' }) },
+  { weight: 2, arbitrary: fc.boolean().map((summarised): Happening => ({ kind: 'reduced', summarised })) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), landed }) },
   {
     weight: 3,
@@ -226,6 +249,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('reported' as const), pick: fc.nat(3), outcome, over: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'deadline' }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('hooked' as const), decided: hookDecision }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('again' as const), pick: fc.nat(20) }) },
 )
 
@@ -252,9 +276,23 @@ export interface Watcher {
 /** How long a turn may take in these lives. */
 const maxWallClockMs = 10_000
 
-/** Half of the lives have two sides. */
+const hooked: TurnRules = { a: { hooks: { step: true, stop: true } }, b: { hooks: { stop: true } } }
+const short = (of: string) => ({ context: { of, trigger: 8, target: 4 } })
+const shortened: TurnRules = { a: short('a'), b: short('b-turn') }
+const both: TurnRules = { a: { ...hooked.a, ...shortened.a }, b: { ...hooked.b, ...shortened.b } }
+/** A context that is soon too long, hooks before steps and ends, both, and none. */
+const rulesOfLives: readonly (TurnRules | undefined)[] = [shortened, hooked, both, undefined]
+
+/** Half of the lives have two sides; a fourth each has hooks, a short context, both, or none of them. */
 export function momentOf(all: readonly Happening[], now: number): DueContext {
-  return { now, maxWallClockMs, mayBegin: true, ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }) }
+  const rules = rulesOfLives[all.length % rulesOfLives.length]
+  return {
+    now,
+    maxWallClockMs,
+    mayBegin: true,
+    ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }),
+    ...(rules && { rules }),
+  }
 }
 
 const createCommand: ResolvedCommand = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
@@ -425,6 +463,24 @@ function replied(state: ThreadState, happens: Extract<Happening, { kind: 'reply'
   return { kind: 'reply', reply }
 }
 
+function reduced(state: ThreadState, summarised: boolean): Landing {
+  const rule = state.turn && stepRules(state.turn).context
+  const { skipped, items } = state.transcript
+  const before = skipped + items.length
+  const summary = { before, text: 'in short', request: 0, model: 'm', usage: { ...noUsage, outputTokens: 3 } }
+  return {
+    kind: 'reduced',
+    reduced: {
+      step: state.step + 1,
+      of: rule?.of ?? 'a',
+      archived: before,
+      ...(summarised && { summary }),
+      size: 2,
+      next: 9,
+    },
+  }
+}
+
 function returned(
   state: ThreadState,
   { pick, landed: result }: Extract<Happening, { kind: 'returned' }>,
@@ -436,6 +492,12 @@ function returned(
   return { kind: 'returned', step: state.step, index, landed: { ...result, ...defined({ again }) } }
 }
 
+/** The landing of the first effect of a kind that is wanted. */
+function ofFirst(state: ThreadState, kind: Effect['kind'], make: (key: string) => Landing): Landing | undefined {
+  const key = outstanding(state).find((effect) => effect.kind === kind)?.key
+  return key === undefined ? undefined : make(key)
+}
+
 function toLanding(
   state: ThreadState,
   happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>,
@@ -444,6 +506,8 @@ function toLanding(
   switch (happens.kind) {
     case 'reply':
       return isThinking ? replied(state, happens) : undefined
+    case 'reduced':
+      return isThinking ? reduced(state, happens.summarised) : undefined
     case 'model_failed':
       return isThinking
         ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') }
@@ -454,9 +518,9 @@ function toLanding(
       const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled
       return next && { kind: 'scheduled', id: next.id, call: { tool: next.tool, args: next.args } }
     }
-    case 'deadline': {
-      const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key
-      return key === undefined ? undefined : { kind: 'deadline', key }
-    }
+    case 'hooked':
+      return ofFirst(state, 'hook', (key) => ({ kind: 'hook', key, decided: happens.decided }))
+    case 'deadline':
+      return ofFirst(state, 'deadline', (key) => ({ kind: 'deadline', key }))
   }
 }

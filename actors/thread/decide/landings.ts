@@ -3,8 +3,11 @@
  *
  * CO2 An outcome for a step or call that is no longer wanted decides nothing.
  */
+import { defined } from '../../../src/core/defined.js'
 import { callDeadlineKey, turnDeadlineKey } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
+import type { ContextReduced } from '../../../src/core/records/context.js'
+import type { HookDecided } from '../../../src/core/records/hook.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { noFacts, turnEnded } from './decision.js'
@@ -13,11 +16,15 @@ import { limitReply } from './limits.js'
 import { meaningOf } from './replies.js'
 import type { ReplyRules } from './replies.js'
 import type { Slot } from '../calls/slots.js'
+import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
+import { nextHook } from '../turn/hooks.js'
 
 export type Landing =
   /** `rules`: what the agent's definitions say about it. */
   | { readonly kind: 'reply'; readonly reply: Omit<ModelReplied, 'type'>; readonly rules?: ReplyRules }
+  /** What its model reads was reduced. */
+  | { readonly kind: 'reduced'; readonly reduced: Omit<ContextReduced, 'type'> }
   | { readonly kind: 'model_failed'; readonly step: number; readonly failure: Failure }
   | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly landed: Landed }
   /** The body cannot continue before someone has decided or answered. */
@@ -30,9 +37,13 @@ export type Landing =
     }
   /** The body waits until the calls before it are settled. */
   | { readonly kind: 'parked'; readonly step: number; readonly index: number }
+  /** What hooks decided; `key`: of the effect that asked them. */
+  | { readonly kind: 'hook'; readonly key: string; readonly decided: HookDecision }
   | { readonly kind: 'deadline'; readonly key: string }
   /** The time of a scheduled call has come; `call` is made with the tool as it is defined now. */
   | { readonly kind: 'scheduled'; readonly id: string; readonly call: RecordedCall }
+
+export type HookDecision = Omit<HookDecided, 'type' | 'point' | 'run' | 'step' | 'index'>
 
 type LandingOf<Kind extends Landing['kind']> = Extract<Landing, { readonly kind: Kind }>
 
@@ -43,6 +54,8 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
   switch (landing.kind) {
     case 'reply':
       return replied(state, turn, landing)
+    case 'reduced':
+      return reduced(state, landing)
     case 'model_failed':
       if (!awaitsReply(state, landing.step)) return noFacts
       return { facts: [modelFailed(turn, landing.failure)] }
@@ -52,6 +65,8 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
       return held(state, landing)
     case 'parked':
       return parked(state, landing)
+    case 'hook':
+      return decidedByHooks(state, turn, landing)
     case 'deadline':
       if (landing.key !== turnDeadlineKey(turn.run)) return approvalExpired(state, landing.key, context)
       return context.now < (turn.deadlineAt ?? Infinity)
@@ -68,14 +83,27 @@ function modelFailed(turn: Turn, failed: Failure): Fact {
   return turnEnded(turn, { reason: stop, detail: detail === undefined ? without : `${detail}; ${without}` })
 }
 
+function reduced(state: ThreadState, { reduced: reduction }: LandingOf<'reduced'>): Decision {
+  const isWanted = awaitsReply(state, reduction.step) && isTooLong(state)
+  return isWanted ? { facts: [{ type: 'context.reduced', ...reduction }] } : noFacts
+}
+
 function awaitsReply({ position, step: done }: ThreadState, step: number): boolean {
   return position.work === 'thinking' && step === done + 1
 }
 
 function replied(state: ThreadState, turn: Turn, { reply, rules = {} }: LandingOf<'reply'>): Decision {
   if (!awaitsReply(state, reply.step)) return noFacts
-  const meaning = meaningOf(turn, reply, rules)
+  // A reply that a hook has blocked means nothing else.
+  const meaning = reply.stop === 'hook_blocked' ? {} : meaningOf(turn, reply, rules)
   return { facts: [{ type: 'model.replied', ...limitReply(state, { ...reply, ...meaning }) }] }
+}
+
+function decidedByHooks(state: ThreadState, { run }: Turn, { key, decided }: LandingOf<'hook'>): Decision {
+  const effect = nextHook(state)
+  if (effect?.key !== key) return noFacts
+  const { point, step, index } = effect
+  return { facts: [{ type: 'hook.decided', point, run, step, ...defined({ index }), ...decided }] }
 }
 
 /** The slot of a call that has no outcome yet. */

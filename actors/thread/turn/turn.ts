@@ -16,6 +16,7 @@ import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
 import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
+import { noteRequestSize, openView, openViews } from './context.js'
 import { createSession, endSide, isFor, isResumable, noteSpeaker } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
@@ -62,8 +63,13 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     output: undefined,
     asked: 0,
     relaxed: undefined,
+    ready: undefined,
+    once: undefined,
+    checked: undefined,
+    goneOn: 0,
     callResults: undefined,
   }
+  openViews(state, rules)
   for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
   stopAtLimit(state)
   return true
@@ -81,8 +87,10 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const { turn } = state
   if (!turn || record.step !== state.step + 1) return false
   const { step, text, calls, usage, at } = record
+  noteRequestSize(state, usage)
   beginStep(state, step, at)
   turn.steps++
+  turn.once = undefined
   if (calls.some(({ tool }) => tool !== 'response')) turn.rounds++
   if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
@@ -94,7 +102,10 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const output = calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered
   if (output !== undefined) turn.output = output
   if (record.relaxes !== undefined) turn.relaxed = record.relaxes
-  if (record.rules) turn.rules = { ...turn.rules, a: record.rules }
+  if (record.rules) {
+    turn.rules = { ...turn.rules, a: record.rules }
+    openView(state, record.rules.context)
+  }
   noteSpeaker(state, record.side)
   nameChildren(state, record)
   spend(state, record)
@@ -182,9 +193,10 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   abandonCalls(state)
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
-  // TS3: a step that was asked for and never answered is spent.
-  const { text, output, callResults: given, from, session, began, messageRules, last } = state.turn
-  if (state.position.work === 'thinking' && (interrupted.has(record.reason) || last === 'wanted')) state.step++
+  // TS3: a step that was asked for and never answered is spent, also one that hooks have decided about.
+  const { text, output, callResults: given, from, session, began, messageRules, last, ready } = state.turn
+  const isBegun = interrupted.has(record.reason) || last === 'wanted' || ready === state.step + 1
+  if (state.position.work === 'thinking' && isBegun) state.step++
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
     run,

@@ -24,6 +24,8 @@ export type StopReason =
   | 'stop_when'
   /** The same call was made too often. */
   | 'repetition'
+  /** A hook ended the turn. */
+  | 'hook_blocked'
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'
@@ -81,6 +83,8 @@ export interface RecordedCall {
   readonly ahead?: true
   /** It reads a context synchronously, so it starts at its turn. */
   readonly inTurn?: true
+  /** Its result is always shown whole. */
+  readonly whole?: true
   /** It is meant to be made again and again: repetition does not count it. */
   readonly repeats?: true
   readonly policy?: CallPolicy
@@ -97,6 +101,8 @@ export interface RecordedCall {
   readonly handoff?: string
   /** The role of its success in the session. */
   readonly session?: SessionRole
+  /** Hooks are asked about its result, when that counts. */
+  readonly after?: true
 }
 
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */

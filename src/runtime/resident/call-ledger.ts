@@ -5,7 +5,8 @@
  *
  * - Intents (`call.began`) recorded here whose bodies have not started: these have certainly not happened. Any other
  *   intent may have happened, on this host or another (T10).
- * - The last record that gave an outcome to a call: a model call waits until that is durable (TH2).
+ * - The last record that gave an outcome to a call, or changed what the model reads: a model call waits until that is
+ *   durable (TH2).
  * - Outcomes of effects on the world that no commit holds yet: the world has them already, so they outlive the
  *   residence (OR1: they go to the thread's next owner).
  */
@@ -22,10 +23,13 @@ export class CallLedger {
   #intents: Map<string, CallBegan> | undefined
   /** Its sequence number. */
   #lastOutcome = 0
+  /** The last record that is not what hooks decided before a step. */
+  #lastBesidesHooks = 0
   #uncommitted: { readonly seq: number; readonly orphan: OrphanedCall }[] | undefined
 
   /** To be called after every record. */
   note(record: ThreadRecord): void {
+    if (record.type !== 'hook.decided' || record.point !== 'step') this.#lastBesidesHooks = record.seq
     switch (record.type) {
       case 'call.began':
         this.#intents ??= new Map()
@@ -33,6 +37,7 @@ export class CallLedger {
         return
       case 'call.returned':
       case 'call.settled':
+      case 'context.reduced':
         this.#lastOutcome = record.seq
         return
       case 'turn.ended':
@@ -63,6 +68,11 @@ export class CallLedger {
   /** Whether the journal holds every outcome; `durable`: the last record in it. */
   outcomesDurable(durable: number): boolean {
     return this.#lastOutcome <= durable
+  }
+
+  /** Whether all that the journal lacks is what hooks decided before a step. */
+  onlyHooksSince(durable: number): boolean {
+    return this.#lastBesidesHooks <= durable
   }
 
   /** Keeps the outcome of an effect on the world until it is committed. To be called before it is recorded. */

@@ -12,7 +12,7 @@ import type { ToolSpec } from '../../models/port.js'
 import { newChild } from './child-calls.js'
 import type { IndexedCall, ReplyContext } from './child-calls.js'
 import { childMessage, messageArgs } from './child-message.js'
-import { toolSpec } from './tool-spec.js'
+import { toolSpec } from '../../agent/tool-spec.js'
 
 interface PromptTool {
   readonly config: SubpromptTool
@@ -50,6 +50,12 @@ function givesOf(
     errors: includeErrors || undefined,
     output: hasOutput || undefined,
   })
+}
+
+/** The args of a prompt; undefined: the name is of none. */
+export function promptSchema({ byName }: PromptTools, tool: string): Schema | undefined {
+  const promptTool = byName.get(tool)
+  return promptTool && (promptTool.required ?? messageArgs)
 }
 
 /** Undefined: the call names no prompt. */
