@@ -33,7 +33,7 @@ const wait = looseTool('wait', async () => {
   await gate.promise
   return 'waited'
 })
-const ask = defineTool({ name: 'ask', description: 'Asks', args: z.looseObject({}), execute: false })
+const question = defineTool({ name: 'ask', description: 'Asks', args: z.looseObject({}), execute: false })
 const script = ({ messages }: Shown) => {
   const last = messages.at(-1)
   const asked = messages.findLast(({ role }) => role === 'user')?.text ?? ''
@@ -56,7 +56,7 @@ const script = ({ messages }: Shown) => {
 
 onEveryStore('a chat of the AI SDK', (world) => {
   const open = async () => {
-    const skein = await world.open(tinyApp({ tools: [pay, burn, wait, ask], script }).app)
+    const skein = await world.open(tinyApp({ tools: [pay, burn, wait, question], script }).app)
     server = await served(skein)
     const { url } = server
     const thread = await skein.threads.create({ agent: 'helper', id: 'one' })
