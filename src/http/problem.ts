@@ -125,10 +125,12 @@ const titles: Readonly<Record<number, string>> = {
   413: 'Content Too Large',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
+  502: 'Bad Gateway',
   503: 'Service Unavailable',
 }
 
-export function problemResponse({ status, code, message, data, headers }: HttpProblem): Response {
+/** `more`: fields for clients that read errors in a form of their own. */
+export function problemResponse({ status, code, message, data, headers }: HttpProblem, more: object = {}): Response {
   const body = {
     type: `urn:skein:problem:${code}`,
     title: titles[status] ?? 'Error',
@@ -137,6 +139,7 @@ export function problemResponse({ status, code, message, data, headers }: HttpPr
     detail: message,
     retry: status === 503 || status === 429,
     ...(data && Object.keys(data).length > 0 && { data }),
+    ...more,
   }
   return new Response(JSON.stringify(body), {
     status,
