@@ -29,6 +29,11 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'serve a store, and load the app again when a file of it changes',
     load: () => import('./commands/project/dev.js'),
   },
+  serve: {
+    summary: 'serve a store, and answer HTTP, until it is told to stop',
+    load: () => import('./commands/service/serve.js'),
+  },
+  keys: { summary: 'make keys for those who use it over HTTP', load: () => import('./commands/service/keys.js') },
   hosts: { summary: 'list the hosts that serve a store', load: () => import('./commands/hosts.js') },
   ps: { summary: 'list threads', load: () => import('./commands/ps.js') },
   tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./commands/tree.js') },

@@ -80,7 +80,9 @@ const runEvents = route({
   async run({ skein, params, ...scene }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
-    return streamOf(scene, streamed(run.fullStream))
+    const { signal, streams } = scene
+    const { fullStream } = run.streams({ signal, maxBuffered: streams.maxBuffered })
+    return streamOf(scene, streamed(fullStream))
   },
 })
 
@@ -92,10 +94,10 @@ const runText = route({
   scope: 'read',
   params: { thread: threadId, run: messageId },
   answer: { status: 200, type: 'text', description: 'Plain text, in chunks' },
-  async run({ skein, params }) {
+  async run({ skein, params, signal }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
-    const pieces = run.textStream[Symbol.asyncIterator]()
+    const pieces = run.streams({ signal }).textStream[Symbol.asyncIterator]()
     const encoder = new TextEncoder()
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {

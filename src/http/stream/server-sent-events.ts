@@ -50,8 +50,12 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
   const iterator = events[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   let pending: Promise<Turn> | undefined
+  const beat = createBeat(options)
   const clockText = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
-  const stop = (): void => void iterator.return?.()
+  const stop = (): void => {
+    beat.end()
+    void iterator.return?.()
+  }
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -61,7 +65,7 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
       async pull(controller) {
         try {
           pending ??= iterator.next().then((next) => ({ next }))
-          const turn = await Promise.race([pending, ticked(options)])
+          const turn = await Promise.race([pending, beat.next()])
           if ('ticked' in turn) return controller.enqueue(encoder.encode(clockText()))
           pending = undefined
           if (turn.next.done) return finish(controller)
@@ -78,17 +82,28 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     options.signal.removeEventListener('abort', stop)
+    beat.end()
     controller.close()
   }
   return new Response(body, { headers })
 }
 
-/** Resolves when it is time to say what time it is; the timer ends with the next event. */
-function ticked({ clock, heartbeatMs, signal }: EventStreamOptions): Promise<Turn> {
-  return new Promise((resolve) => {
-    const cancel = clock.wakeAt(clock.now() + heartbeatMs, () => resolve({ ticked: true }))
-    signal.addEventListener('abort', cancel, { once: true })
-  })
+/** When it is time to say what time it is: one timer for a stream, however many events come in between. */
+function createBeat({ clock, heartbeatMs }: EventStreamOptions) {
+  let cancel: () => void = () => undefined
+  let waiting: Promise<Turn> | undefined
+  return {
+    next(): Promise<Turn> {
+      waiting ??= new Promise((resolve) => {
+        cancel = clock.wakeAt(clock.now() + heartbeatMs, () => {
+          waiting = undefined
+          resolve({ ticked: true })
+        })
+      })
+      return waiting
+    },
+    end: () => cancel(),
+  }
 }
 
 /** Why a stream ends before its time: the client may resume after `lagging`, and should look at `error`. */
