@@ -1,5 +1,6 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
 export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
+export { defineHook } from './agent/define-hook.js'
 export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'
 export { fromSkills } from './agent/skills.js'
@@ -26,9 +27,10 @@ export type {
   ToolState,
   Variable,
 } from './agent/define.js'
+export type { HookDefinition, HookInput, HookPoint, HookResult, HookThread } from './agent/define-hook.js'
 export type { ToolKind, ToolMetadata } from './agent/effect.js'
 export type { AgentOutline, AppOutline, SideOutline } from './agent/outline.js'
-export type { AppNames, NameOf } from './agent/naming.js'
+export type { AppNames } from './agent/naming.js'
 export type {
   InferPromptInput,
   InferPromptOutput,

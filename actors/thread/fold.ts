@@ -32,6 +32,8 @@ import {
   callReturned,
   callSettled,
 } from './calls/calls.js'
+import { addEdit } from './turn/edits.js'
+import { firstMessages, takeHooks } from './turn/hooks.js'
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
 import { applyGrant } from './budget/grants.js'
 import { noteGate, endThread } from './decide/lifecycle.js'
@@ -85,6 +87,7 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'model.replied': takeReply,
   'calls.made': makeCalls,
   'turn.ended': endTurn,
+  'hook.decided': takeHooks,
 
   'call.queued': queueCall,
   'call.began': ofStep<'call.began'>(({ slots }, record) => begin(slots, record)),
@@ -143,7 +146,7 @@ type OfStep = {
   [Of in RecordType]: RecordByType[Of] extends { readonly step: number; readonly index: number } ? Of : never
 }[RecordType]
 
-function create(state: ThreadState, record: ThreadCreated & { readonly at: number }): boolean {
+function create(state: ThreadState, record: ThreadCreated & { readonly at: number; readonly seq: number }): boolean {
   state.agent = record.agent
   state.path = record.path
   state.tags = record.tags
@@ -154,6 +157,7 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   if (record.tree) state.files = thawTree(record.tree)
   if (record.env) state.env = record.env
   if (record.budget) state.budget = openAccount(record.budget)
+  if (record.stored) state.transcript.items.push(...firstMessages(record.stored, record))
   return true
 }
 
@@ -179,7 +183,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 }
 
 function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly seq: number }): boolean {
-  state.edits = [...state.edits.filter((other) => other.id !== id), { id, ...defined({ text }), seq }]
+  state.edits = addEdit(state.edits, { id, ...defined({ text }), seq })
   return true
 }
 

@@ -47,6 +47,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'child.called': standing,
     'child.reported': standing,
     'child.restarted': standing,
+    'hook.decided': standing,
   } as const
   return {
     initial: 'fresh',

@@ -13,10 +13,11 @@ import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
 import type { Scheduled } from '../../src/core/records/schedule.js'
 import { mayCall } from './children/children.js'
 import { createSpeculationGuard } from './decide/policy.js'
-import { awaitsVerdict, firstUndrained } from './calls/slots.js'
+import { awaitsHook, awaitsVerdict, firstUndrained } from './calls/slots.js'
 import type { Slot } from './calls/slots.js'
 import { awaitsDescendants } from './children/reports.js'
 import { owesUsageReport } from './budget/usage.js'
+import { nextHook } from './turn/hooks.js'
 import { hasEnded } from './state.js'
 import type { ThreadState } from './state.js'
 import { isStopped } from './turn/last-answer.js'
@@ -35,14 +36,19 @@ export function outstanding(state: ThreadState): Effect[] {
     effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
   for (const { index, at } of callDeadlines(state))
     effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
+  const hook = nextHook(state)
+  if (hook) effects.push(hook)
   if (isStopped(turn) && slots.open === 0) return effects
-  if (position.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
-  else {
-    for (const { slot, index } of startable(state))
-      if (!slot.call.sideEffect || slot.began || slot.answer)
-        effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
-  }
+  if (position.work !== 'thinking') effects.push(...calls(state))
+  else if (!hook) effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   return effects
+}
+
+function* calls(state: ThreadState): Generator<Effect> {
+  const { step } = state
+  for (const { slot, index } of startable(state))
+    if (!slot.call.sideEffect || slot.began || slot.answer)
+      yield { kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) }
 }
 
 /** Another run of a call is another effect: after a stale read, with an answer, to merge a child's files. */
@@ -107,7 +113,7 @@ export function isStuck(state: ThreadState): boolean {
   const { slots } = state
   if (slots.held === 0 && slots.open === slots.own) return false
   const head = firstUndrained(slots)
-  if (head && (awaitsVerdict(head) || head.call.asks)) return false
+  if (head && (awaitsVerdict(head) || awaitsHook(head) || head.call.asks)) return false
   for (const { slot } of startable(state)) if (slot === head || !slot.parked) return false
   return true
 }

@@ -87,6 +87,12 @@ export interface Turn {
   asked: number
   /** The prompt whose forced call was made. */
   relaxed: string | undefined
+  /** The step whose hooks have decided; messages that its request alone has. */
+  ready: number | undefined
+  once: readonly Message[] | undefined
+  /** The step after which hooks were asked whether the turn may end; how often they made it go on. */
+  checked: number | undefined
+  goneOn: number
   /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
 }
@@ -163,8 +169,10 @@ export interface PendingReply extends ReplyTo {
 
 export interface MessageEdit {
   readonly id: string
-  /** Absent: the message is removed. */
+  /** Absent: the message is removed, or hidden as it is. */
   readonly text?: string
+  /** No model reads it; people do. */
+  readonly hidden?: true
   /** The record that says so. */
   readonly seq: number
 }
@@ -285,7 +293,7 @@ export interface ThreadState {
   budget: BudgetAccount | undefined
   /** The parent was told that this thread has ended. */
   parentKnowsEnd: boolean
-  /** Messages that read otherwise than they were recorded, the last edit last. */
+  /** Messages that read otherwise than they were recorded, the last edit last; or that no model reads. */
   edits: readonly MessageEdit[]
   transcript: Transcript
 }

@@ -11,7 +11,10 @@ export const definitions: Section = {
       'D1: gives what it was given, with its kind, and runs nothing',
       'D1: definitions are found by kind and name, and nothing ran',
     ),
-    open('`defineHook` is one of them', 'there is none'),
+    proved(
+      '`defineHook` is one of them',
+      'D1: a hook is plain data, and its mistakes are found when the app is loaded',
+    ),
     open('`defineThreadEndpoint` is one of them', 'there is none'),
     proved(
       'A name is unique within its kind, and that is checked when the app is loaded',
@@ -45,7 +48,7 @@ export const definitions: Section = {
       'D2: files give their definitions their names, and share what they import',
       'D2: what is wrong with its files, each by its path',
     ),
-    open('`hooks/*.ts` of a folder are hooks', 'left out, with a warning'),
+    proved('`hooks/*.ts` of a folder are hooks', 'D2: files in hooks/ are hooks, named after their files'),
     open('`api/**/*.ts` of a folder are endpoints', 'left out, with a warning'),
     proved(
       "A tool that says `where: 'host'` runs in the process of the host",
@@ -157,7 +160,7 @@ export const definitions: Section = {
       'F2, D7: the turn waits before its %s’s model is asked, and reads what was said meanwhile',
       'F2: looked up in the thread, its agent, its prompt, the tool and the skein, in this order',
     ),
-    open('It has `hooks`', 'there are none'),
+    proved('It has `hooks`', 'K1: the hooks of a prompt replace those of its agent'),
     proved(
       '`exposeAsTool` lets others call it, with its `toolDescription`',
       'S10: one request with its own prompt and model; what it says is the result, and nothing else enters the context',
@@ -215,7 +218,7 @@ export const definitions: Section = {
         'works, and the…',
       'B5: that fails is called again as another thread, with the same message; its siblings go on, and the call waits',
     ),
-    open('It has `hooks`', 'there are none'),
+    proved('It has `hooks`', 'K1, S9: an agent that takes over brings its own hooks, and the others are asked no more'),
   ),
   D7: item(
     'Declared variables, text or secret',

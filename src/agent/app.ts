@@ -18,9 +18,11 @@ import type { McpDefinition } from '../tools/foreign/server.js'
 import { sharedConflicts } from '../tools/context.js'
 import { checkAgent, checkSides } from './checks/agents.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
+import type { HookDefinition } from './define-hook.js'
 import { effectOf } from './effect.js'
 import { lookalike } from './lookalike.js'
 import { agentOfPrompt, toolsNamed } from './callable.js'
+import { checkHook } from './checks/hooks.js'
 import { checkMentions } from './checks/mentions.js'
 import type { Claim, MentionChecks } from './checks/mentions.js'
 import { checkShown } from './prompt-parts.js'
@@ -41,6 +43,7 @@ export interface Definitions {
   readonly prompts: ReadonlyMap<string, PromptDefinition>
   readonly tools: ReadonlyMap<string, ToolDefinition>
   readonly models: ReadonlyMap<string, ModelDefinition>
+  readonly hooks: ReadonlyMap<string, HookDefinition>
   /** JSON Schema of each tool's args, as a model sends them. */
   readonly parameters: ReadonlyMap<string, JsonSchema>
   /** The same of each prompt with a `requiredSchema`. */
@@ -80,6 +83,7 @@ export interface Mistake {
     | 'UNKNOWN_MODEL'
     | 'UNKNOWN_TOOL'
     | 'UNKNOWN_AGENT'
+    | 'UNKNOWN_HOOK'
   readonly definition?: Definition
   readonly text: string
   /** Where in the definition it is: a path, or the field and the name in it. */
@@ -124,6 +128,7 @@ function emptyRegistry(skills: readonly Skill[]): Registry {
     prompts: new Map(),
     tools: new Map(),
     models: new Map(),
+    hooks: new Map(),
     mcps: new Map(),
     parameters: new Map(),
     inputs: new Map(),
@@ -204,6 +209,7 @@ function register(app: Registry, definition: Definition): readonly Mistake[] {
 
 function checkAlone(definition: Definition): readonly string[] {
   if (definition.kind === 'tool') return checkShape(definition)
+  if (definition.kind === 'hook') return checkHook(definition)
   return definition.kind === 'agent' ? checkAgent(definition) : []
 }
 

@@ -198,6 +198,8 @@ export interface Prompt<Input extends Schema = Schema, Output extends Schema = S
    * their own.
    */
   readonly tools?: readonly (NameOr<'tool' | 'prompt' | 'agent'> | SubagentTool | SubpromptTool)[]
+  /** Hooks in the order in which they are asked, in place of those of its agent. */
+  readonly hooks?: readonly NameOr<'hook'>[]
   readonly toolChoice?: ToolMode | { readonly tool: NameOr<'tool' | 'prompt' | 'agent'> }
 }
 
@@ -217,6 +219,8 @@ export interface PromptDefinition<Input extends Schema = Schema, Output extends 
    * in a thread of their own.
    */
   readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
+  /** Names of hooks in the order in which they are asked, in place of those of its agent. */
+  readonly hooks?: readonly string[]
   readonly toolChoice?: ToolChoice
 }
 
@@ -316,10 +320,12 @@ export interface Side extends SideFields {
   readonly sessionStatus?: string | SessionTool
 }
 
-interface AgentFields<S> {
+interface AgentFields<S, H> {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly sideA: S
+  /** Hooks in the order in which they are asked, unless the prompt has its own. */
+  readonly hooks?: readonly H[]
   /** Variables that must have a value before its model is called. */
   readonly variables?: readonly Variable[]
   /** Values for the tools of its threads, where the thread itself has none. */
@@ -334,11 +340,11 @@ interface AgentFields<S> {
   readonly toolDescription?: string
 }
 
-type AgentOf<S> =
+type AgentOf<S, H> =
   /** Side A is a model, side B a person. */
-  | (AgentFields<S> & { readonly type: 'ai_human' })
+  | (AgentFields<S, H> & { readonly type: 'ai_human' })
   /** Both sides are models and take turns. */
-  | (AgentFields<S> & {
+  | (AgentFields<S, H> & {
       readonly type: 'dual_ai'
       readonly sideB: S
       /** Turns of each side before the session is stopped with `max_session_turns`. Default 100. */
@@ -346,6 +352,6 @@ type AgentOf<S> =
     })
 
 /** The parameter of `defineAgent`. */
-export type Agent = AgentOf<SideInput>
+export type Agent = AgentOf<SideInput, NameOr<'hook'>>
 
-export type AgentDefinition = AgentOf<Side> & { readonly kind: 'agent'; readonly name: string }
+export type AgentDefinition = AgentOf<Side, string> & { readonly kind: 'agent'; readonly name: string }

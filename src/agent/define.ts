@@ -24,6 +24,7 @@ import type {
   Side,
   Variable,
 } from './define-agent.js'
+import type { HookDefinition } from './define-hook.js'
 import { providerArgs } from './provider-tool.js'
 import type { ProviderRun, ProviderTool } from './provider-tool.js'
 import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
@@ -312,6 +313,7 @@ export type Definition =
   | PromptDefinition
   | ModelDefinition
   | AgentDefinition
+  | HookDefinition
   | McpDefinition
   | SkillsetDefinition
 
@@ -336,7 +338,7 @@ export function defineTool(given: Tool | ProviderTool): ToolDefinition {
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(
   prompt: Prompt<Input, Output>,
 ): PromptDefinition<Plain<Input>, Plain<Output>>
-export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): PromptDefinition {
+export function definePrompt({ model, tools, toolChoice, hooks, ...prompt }: Prompt): PromptDefinition {
   const choice =
     typeof toolChoice === 'object' && toolChoice !== null
       ? { ...toolChoice, tool: nameOf(toolChoice.tool) }
@@ -346,7 +348,11 @@ export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): P
     name: '',
     ...prompt,
     model: nameOf(model),
-    ...defined({ tools: tools && namesOfDefinitions(tools), toolChoice: choice }),
+    ...defined({
+      tools: tools && namesOfDefinitions(tools),
+      toolChoice: choice,
+      hooks: hooks && namesOfDefinitions<never>(hooks),
+    }),
   }
 }
 
@@ -359,11 +365,12 @@ export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinitio
   }
 }
 
-export function defineAgent(agent: Agent): AgentDefinition {
+export function defineAgent({ hooks: given, ...agent }: Agent): AgentDefinition {
   const sideA = sideOf(agent.sideA)
+  const hooks = defined({ hooks: given && namesOfDefinitions<never>(given) })
   return agent.type === 'dual_ai'
-    ? { kind: 'agent', name: '', ...agent, sideA, sideB: sideOf(agent.sideB) }
-    : { kind: 'agent', name: '', ...agent, sideA }
+    ? { kind: 'agent', name: '', ...agent, ...hooks, sideA, sideB: sideOf(agent.sideB) }
+    : { kind: 'agent', name: '', ...agent, ...hooks, sideA }
 }
 
 function sideOf(input: SideInput): Side {

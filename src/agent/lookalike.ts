@@ -1,11 +1,11 @@
 /**
  * Plain objects that were meant as definitions: they have the fields of one but no `kind`, because they were not
- * passed to `defineTool`, `definePrompt` or `defineAgent` (DE1: a definition is known by its `kind`).
+ * passed to `defineTool`, `definePrompt`, `defineAgent` or `defineHook` (DE1: a definition is known by its `kind`).
  */
 import { isObject } from '../core/json.js'
 
 export interface Lookalike {
-  readonly kind: 'tool' | 'prompt' | 'agent'
+  readonly kind: 'tool' | 'prompt' | 'agent' | 'hook'
   /** "looks like a tool: wrap it in defineTool" */
   readonly says: string
 }
@@ -31,6 +31,11 @@ const shapes: readonly Shape[] = [
     kind: 'agent',
     says: 'looks like an agent: wrap it in defineAgent',
     is: ({ type, sideA }) => (type === 'ai_human' || type === 'dual_ai') && isObject(sideA),
+  },
+  {
+    kind: 'hook',
+    says: 'looks like a hook: wrap it in defineHook',
+    is: ({ on, run }) => typeof on === 'string' && typeof run === 'function',
   },
 ]
 

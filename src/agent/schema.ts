@@ -13,6 +13,7 @@ import { isObject } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import { isSchema } from '../core/schema.js'
 import type { Definition } from './define.js'
+import { misnamedFields } from './checks/foreign-fields.js'
 import { lookalike } from './lookalike.js'
 import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
@@ -34,6 +35,10 @@ const nameless =
 /** The name of another definition. */
 const other = z.string().min(1, nameless)
 const count = z.number().int().min(0)
+const hooks = z
+  .array(other)
+  .refine((list) => new Set(list).size === list.length, 'a hook is named twice')
+  .optional()
 
 const variableName = z
   .string()
@@ -200,6 +205,7 @@ const forms = {
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
     toolChoice: choice.optional(),
+    hooks,
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
     ...settings,
@@ -244,12 +250,32 @@ const forms = {
     sideA: side,
     sideB: side.optional(),
     maxSessionTurns: z.number().int().positive().optional(),
+    hooks,
     variables,
     env,
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
     budget: budgetSchema.optional(),
     supervision: supervision.optional(),
+  }),
+  hook: z.strictObject({
+    kind: z.literal('hook'),
+    name,
+    on: z.enum([
+      'thread_created',
+      'subagent_created',
+      'message',
+      'before_step',
+      'after_step',
+      'before_call',
+      'after_call',
+      'stop',
+    ]),
+    tools: z.array(other).optional(),
+    timeoutMs: z.number().positive().optional(),
+    onError: z.enum(['go_on', 'block']).optional(),
+    show: z.enum(['at_once', 'after']).optional(),
+    run: body,
   }),
   // src/tools/foreign/server.ts checks the rest.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
@@ -321,49 +347,6 @@ function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> 
         `tools.${index}: must be the name of a tool, an agent or a prompt; definePrompt takes the definition ` +
           `itself, too`,
       )
-  }
-  return found
-}
-
-/** The names that other libraries use for these fields. */
-const foreignFields: Readonly<Partial<Record<Definition['kind'], Readonly<Record<string, string>>>>> = {
-  tool: {
-    inputSchema: 'args',
-    input: 'args',
-    schema: 'args',
-    argsSchema: 'args',
-    handler: 'execute',
-    func: 'execute',
-    run: 'execute',
-    invoke: 'execute',
-  },
-  prompt: { system: 'prompt', instructions: 'prompt', systemPrompt: 'prompt' },
-}
-
-interface Misnamed {
-  readonly field: string
-  readonly meant: string
-  readonly text: string
-}
-
-/** Fields under the name of another library, if the field that is meant is missing. */
-function misnamedFields(definition: Definition, known: readonly string[]): ReadonlyMap<string, Misnamed> {
-  const found = new Map<string, Misnamed>()
-  const foreign = foreignFields[definition.kind] ?? {}
-  const fields = new Map(Object.entries(definition))
-  for (const field of fields.keys()) {
-    const meant = known.includes(field) ? undefined : foreign[field]
-    if (meant !== undefined && fields.get(meant) === undefined)
-      found.set(field, { field, meant, text: `${field}: there is no such field; did you mean ${meant}?` })
-  }
-  if (definition.kind === 'tool' && fields.get('args') === undefined && isSchema(fields.get('parameters'))) {
-    found.set('parameters', {
-      field: 'parameters',
-      meant: 'args',
-      text:
-        'parameters: a zod schema belongs in args (parameters is JSON Schema, for what zod cannot say); did ' +
-        'you mean args?',
-    })
   }
   return found
 }

@@ -21,6 +21,7 @@ const byStop: Readonly<Record<StopReason, ExitCode>> = {
   max_tool_rounds: exitCode.failed,
   stop_when: exitCode.failed,
   repetition: exitCode.failed,
+  hook_blocked: exitCode.failed,
   max_tokens: exitCode.failed,
   max_cost: exitCode.failed,
   budget_spent: exitCode.failed,

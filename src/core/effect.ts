@@ -6,6 +6,7 @@
  */
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
+import type { HookEffectPoint } from './records/hook.js'
 import type { Scheduled } from './records/schedule.js'
 
 export interface ModelEffect {
@@ -37,13 +38,23 @@ export interface ScheduleEffect {
   readonly scheduled: Scheduled
 }
 
+/** Hooks are asked; what they decide is a record. */
+export interface HookEffect {
+  readonly kind: 'hook'
+  readonly key: string
+  readonly point: HookEffectPoint
+  readonly step: number
+  /** Of a result: which call of the step. */
+  readonly index?: number
+}
+
 /** The removal of the whole tree of this root. */
 export interface RemovalEffect {
   readonly kind: 'removal'
   readonly key: 'removal'
 }
 
-export type Effect = ModelEffect | CallEffect | DeadlineEffect | ScheduleEffect | RemovalEffect
+export type Effect = ModelEffect | CallEffect | HookEffect | DeadlineEffect | ScheduleEffect | RemovalEffect
 
 export type Outcome =
   /** `whole`: the value is too long for the journal, so it is cut to its beginning as text; the blob has all of it. */
@@ -52,6 +63,9 @@ export type Outcome =
 
 export const modelKey = (step: number): string => `step/${step}/model`
 export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`
+export const stepHookKey = (step: number): string => `hook/step/${step}`
+export const resultHookKey = (step: number, index: number): string => `hook/step/${step}/call/${index}`
+export const stopHookKey = (run: string, step: number): string => `hook/stop/${run}/${step}`
 export const callDeadlineKey = (step: number, index: number): string => `deadline/call/${step}/${index}`
 export const scheduleKey = (id: string): string => `schedule/${id}`
 export const turnDeadlineKey = (run: string): string => `deadline/turn/${run}`

@@ -102,6 +102,8 @@ export function callDifference(
   which: string,
 ): Difference | undefined {
   if (!recorded || !now) return callMissing(recorded, now, which)
+  // What hooks decided is taken as it was.
+  if (recorded.refused?.code === 'HOOK_REFUSED') return undefined
   const name = `${which} (${recorded.tool})`
   const refusal = refusalDifference(recorded, now, name)
   if (refusal || recorded.refused) return refusal
@@ -178,6 +180,7 @@ function traitsOf({
   child: ___,
   hold: ____,
   needs: _____,
+  after: ______,
   deferred,
   ...traits
 }: RecordedCall): object {

@@ -3,7 +3,7 @@
  * decision that it holds. The state is that of the journal at every place, so one difference never causes another: the
  * first is where the thread of today would have gone another way.
  *
- * RW1 Nothing is run and nothing is written: no body, no child; a model only where `ask` is given.
+ * RW1 Nothing is run and nothing is written: no body, no child, no hook; a model only where `ask` is given.
  * - What came from outside (messages, outcomes, what people decided, time) is taken as it was.
  */
 import { fold } from '../../actors/thread/fold.js'
@@ -164,6 +164,8 @@ class Comparison {
 
   /** What the recorded reply means now. */
   async #meant(record: ModelReplied): Promise<Found> {
+    // Hooks have changed it: they are not asked here, and what they made of it is taken as it was.
+    if (record.hooks) return undefined
     const now = await this.#options.today.replied(this.#state, record.step, replyOf(record))
     return now && stepDifference(record, now)
   }

@@ -19,6 +19,8 @@ import type { ModelGates } from './effects/model-gates.js'
 import { createModels } from './effects/models.js'
 import { once } from './handles/client.js'
 import type { Settings } from './options.js'
+import type { Blobs } from '../backend/port.js'
+import { createHooks } from './hooks/ask-hooks.js'
 import { createAgentSetups } from './resolve/agent-setup.js'
 import { createTurnRules } from './resolve/turn-rules.js'
 import { Environments } from './secrets/environment.js'
@@ -83,7 +85,7 @@ function checkLoaded({ module }: App, failed: Failure | undefined): void {
   })
 }
 
-type AppServices = Pick<Services, 'app' | 'envs' | 'pool' | 'setupOf' | 'turnRules' | 'model'>
+type AppServices = Pick<Services, 'app' | 'envs' | 'pool' | 'setupOf' | 'turnRules' | 'model' | 'hooks'>
 
 /** A version that serves or has served. */
 interface Version extends AppServices {
@@ -96,6 +98,7 @@ export interface ServedAppOptions {
   readonly settings: Settings
   readonly secrets: Secrets
   readonly gates: ModelGates
+  readonly blobs: Blobs
 }
 
 /** What effects use is always that of the version which serves now. */
@@ -126,6 +129,10 @@ export class ServedApp implements AppServices {
     return this.#current.turnRules
   }
 
+  get hooks(): Services['hooks'] {
+    return this.#current.hooks
+  }
+
   get model(): Services['model'] {
     return this.#current.model
   }
@@ -150,7 +157,7 @@ export class ServedApp implements AppServices {
 
 function createVersion(
   { app, pool: workers, close }: LoadedVersion,
-  { settings, secrets, gates }: ServedAppOptions,
+  { settings, secrets, gates, blobs }: ServedAppOptions,
   before?: Environments,
 ): Version {
   const { clock, random, warn } = settings
@@ -161,12 +168,14 @@ function createVersion(
     earlierSecrets: before?.definedSecrets() ?? new Set(),
   })
   const { pool, idle } = withIdle(workers)
+  const hooks = createHooks({ app, clock, blobs, warn })
   return {
     app,
     envs,
     pool: debugged(pool, { envs, warn }),
     setupOf: createAgentSetups(app),
-    turnRules: createTurnRules(app, settings.host.rules),
+    hooks,
+    turnRules: createTurnRules(app, settings.host.rules, hooks?.of),
     model: createModels(app, { clock, random, gates }),
     async retire() {
       await idle()

@@ -17,6 +17,7 @@ import type { OrphanedCalls } from './effects/orphaned-calls.js'
 import type { HostEvent } from './host/host.js'
 import type { Quotas } from './host/quotas.js'
 import type { Resuming } from './host/unfinished.js'
+import type { Hooks } from './hooks/ask-hooks.js'
 import type { ChildLimits } from './resolve/child-calls.js'
 import type { AgentSetup } from './resolve/agent-setup.js'
 import type { RuleSettings, RulesOfAgent } from './resolve/turn-rules.js'
@@ -60,6 +61,8 @@ export interface Services {
   /** How long another host may still be at work on what it held (0: no other host can be). */
   readonly leaseMs: number
   readonly quotas?: Quotas
+  /** Undefined where the app has none. */
+  readonly hooks: Hooks | undefined
   /** Throws where the agent is not defined. `disabled`: agents that may not be called now. */
   setupOf(agent: string, side?: SideName, disabled?: readonly string[]): AgentSetup
   readonly turnRules: RulesOfAgent

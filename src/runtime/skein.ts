@@ -66,7 +66,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const janitor = new Janitor({ backend, clock, random, retention: settings.retention, warn })
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const gates = createModelGates({ app: () => served.app, signals: backend.signals, clock, random })
-    const served = new ServedApp(first, { settings, secrets, gates })
+    const served = new ServedApp(first, { settings, secrets, gates, blobs: backend.blobs })
     const services = createServices({ served, settings, backend, ...defined({ quotas }) })
     const host = await Host.open({ backend, services, settings: settings.host, removed: () => janitor.sweep() })
     running.host = host
@@ -109,6 +109,9 @@ function createServices({ served, settings, backend, quotas }: ServiceParts): Se
     },
     get turnRules() {
       return served.turnRules
+    },
+    get hooks() {
+      return served.hooks
     },
     get model() {
       return served.model

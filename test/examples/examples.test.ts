@@ -52,6 +52,7 @@ test('every example has a test here and is a short read', () => {
     '09-two-hosts',
     '10-front-desk',
     '11-simulate',
+    '12-hooks',
     '14-structured-output',
     '15-skills',
     '16-real-model',
@@ -375,6 +376,15 @@ const skills = `user: Make an invoice of /hours.csv.
   bash: 450${' '}
 assistant: The invoice is over 450 euros.
 `
+
+test('K1: 12-hooks caps a refund, refuses another, redacts a card and ends when the customer was told', async () => {
+  const text = await printed(main('12-hooks'))
+  expect(text).toContain('answer: Dear Ada, 50 euros are on their way.')
+  expect(text).toContain('customer {"name":"Ada"} → {"name":"Ada","card":"****"}')
+  expect(text).toContain('refund {"to":"Ada","euros":50} → "50 euros to Ada"')
+  expect(text).toContain('refund {"to":"boss","euros":20} → "HOOK_REFUSED"')
+  expect(text).toContain('stop: told → Write to the customer.')
+})
 
 test('the code in README.md runs', async () => {
   const [, code] = /## Use it\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

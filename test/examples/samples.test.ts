@@ -18,8 +18,8 @@ const blocksOf = (path: string): readonly string[] =>
 /** What the fragments of the documents take for granted. */
 const prelude = `
 import {
-  SkeinError, connectSkein, createSkein, defineAgent, defineModel, definePrompt, defineTool, fromMcp, fromSkills, fromTools,
-  hasToolCall, hostTools, local, maxCost, memory, nats, stepCountIs,
+  SkeinError, connectSkein, createSkein, defineAgent, defineHook, defineModel, definePrompt, defineTool, fromMcp, fromSkills,
+  fromTools, hasToolCall, hostTools, local, maxCost, memory, nats, stepCountIs,
 } from 'skein'
 import type { Definition, ModelReply, ModelRequest, Run, Skein, Thread, ToolState } from 'skein'
 import { scriptedModel } from 'skein/testing'

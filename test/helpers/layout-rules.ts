@@ -38,14 +38,15 @@ export const lineWidths: Rule = (sources) =>
 
 /**
  * Which room of src/runtime may import which. Modules beside the rooms compose them and may import all. No room
- * reaches back: `host → handles, resident → effects → resolve → secrets`, and all of them `→ watch → journal`.
+ * reaches back: `host → handles, resident → effects → resolve → hooks, secrets`, and all of them `→ watch → journal`.
  */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   host: ['handles', 'resident', 'effects', 'watch', 'journal'],
   handles: ['effects', 'resolve', 'secrets', 'watch', 'journal'],
   resident: ['effects', 'resolve', 'watch', 'journal'],
-  effects: ['resolve', 'secrets', 'watch', 'journal'],
-  resolve: ['secrets'],
+  effects: ['hooks', 'resolve', 'secrets', 'watch', 'journal'],
+  resolve: ['hooks', 'secrets'],
+  hooks: [],
   secrets: [],
   watch: ['journal'],
   journal: [],

@@ -8,7 +8,7 @@ import type { Decision, ResolvedCommand } from '../../actors/thread/decide/decis
 import { due } from '../../actors/thread/decide/due.js'
 import type { DueContext } from '../../actors/thread/decide/due.js'
 import { land } from '../../actors/thread/decide/landings.js'
-import type { Landing } from '../../actors/thread/decide/landings.js'
+import type { HookDecision, Landing } from '../../actors/thread/decide/landings.js'
 import { fold } from '../../actors/thread/fold.js'
 import { outstanding } from '../../actors/thread/outstanding.js'
 import type { Move } from '../../actors/thread/position.js'
@@ -19,6 +19,7 @@ import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/records/record.js'
+import type { TurnRules } from '../../src/core/records/rules.js'
 import { emptyTree, freezeTree } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 
@@ -39,6 +40,8 @@ export type Happening =
   | { readonly kind: 'held'; readonly pick: number; readonly why: 'approval' | 'person' | 'variables' | 'children' }
   /** The `pick`-th child that is at work says how it went. */
   | { readonly kind: 'reported'; readonly pick: number; readonly outcome: Outcome; readonly over: boolean }
+  /** Hooks that are asked decide. */
+  | { readonly kind: 'hooked'; readonly decided: HookDecision }
   | { readonly kind: 'deadline' }
   /** A call is scheduled, or the first one taken back. */
   | { readonly kind: 'planned'; readonly op: 'add' | 'remove'; readonly delayMs: number }
@@ -58,6 +61,12 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'push', args: { n: 1 }, sideEffect: true },
   { tool: 'mail', args: { n: 2 }, sideEffect: true, commutes: true },
   { tool: 'peek', args: {}, ahead: true },
+  { tool: 'look', args: { n: 3 }, after: true },
+  { tool: 'peek', args: { n: 4 }, ahead: true, after: true },
+  { tool: 'push', args: { n: 5 }, sideEffect: true, after: true },
+  { tool: 'same', args: { n: 6 }, policy: { cacheKey: 'k', cacheTtlMs: 5_000 }, after: true },
+  { tool: 'ask', args: { n: 7 }, hold: { why: 'person' }, after: true },
+  { tool: 'subagent_list', args: { n: 8 }, asks: 'children', after: true },
   { tool: 'once', args: {}, ahead: true, policy: { maxExecutions: 1, breaker: 2 } },
   { tool: 'same', args: {}, policy: { cacheKey: 'k', cacheTtlMs: 5_000 } },
   { tool: 'mine', args: {}, inTurn: true },
@@ -136,6 +145,16 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'stop', args: {}, session: { does: 'stop' } },
   { tool: 'fail', args: {}, sideEffect: true, session: { does: 'fail' } },
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
+)
+
+const hookDecision: fc.Arbitrary<HookDecision> = fc.constantFrom<HookDecision>(
+  { asked: [] },
+  { asked: [{ hook: 'h' }], hide: ['step_1', 'c1'], add: [{ role: 'user', text: 'by the way' }] },
+  { asked: [{ hook: 'h' }], add: [{ role: 'system', text: 'just now', once: true }] },
+  { asked: [{ hook: 'h' }], block: { reason: 'hook_blocked', detail: 'no' } },
+  { asked: [{ hook: 'h' }], dropped: true },
+  { asked: [{ hook: 'h' }], outcome: { ok: true, value: 'other' }, goOn: 'more' },
+  { asked: [{ hook: 'h' }], text: 'in other words', goOn: 'go on' },
 )
 
 const path = fc.constantFrom('/a', '/b', '/d/a')
@@ -226,6 +245,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('reported' as const), pick: fc.nat(3), outcome, over: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'deadline' }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('hooked' as const), decided: hookDecision }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('again' as const), pick: fc.nat(20) }) },
 )
 
@@ -252,9 +272,17 @@ export interface Watcher {
 /** How long a turn may take in these lives. */
 const maxWallClockMs = 10_000
 
-/** Half of the lives have two sides. */
+const hooked: TurnRules = { a: { hooks: { step: true, stop: true } }, b: { hooks: { stop: true } } }
+
+/** Half of the lives have two sides; a third has hooks before steps and ends. */
 export function momentOf(all: readonly Happening[], now: number): DueContext {
-  return { now, maxWallClockMs, mayBegin: true, ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }) }
+  return {
+    now,
+    maxWallClockMs,
+    mayBegin: true,
+    ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }),
+    ...(all.length % 3 === 0 && { rules: hooked }),
+  }
 }
 
 const createCommand: ResolvedCommand = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
@@ -453,6 +481,10 @@ function toLanding(
     case 'scheduled': {
       const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled
       return next && { kind: 'scheduled', id: next.id, call: { tool: next.tool, args: next.args } }
+    }
+    case 'hooked': {
+      const key = outstanding(state).find(({ kind }) => kind === 'hook')?.key
+      return key === undefined ? undefined : { kind: 'hook', key, decided: happens.decided }
     }
     case 'deadline': {
       const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key

@@ -1,5 +1,5 @@
 /** A skein behind real HTTP: a server on a free port of loopback, and a client that asks with a key. */
-import { createHandler, hashKey, serve } from '../../src/server.js'
+import { hashKey, serve } from '../../src/server.js'
 import type { Auth, HandlerOptions, SkeinServer } from '../../src/server.js'
 import type { SkeinClient } from '../../src/index.js'
 
@@ -103,5 +103,3 @@ async function* parseEvents(body: AsyncIterable<Uint8Array> | null): AsyncGenera
     }
   }
 }
-
-export { createHandler }

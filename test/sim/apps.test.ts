@@ -4,6 +4,7 @@ import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { budgets } from './apps/budgets.js'
 import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
+import { hooks } from './apps/hooks.js'
 import { hosts } from './apps/hosts.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
@@ -47,4 +48,9 @@ it('B8, L2, F3: budgets add up, secrets stay sealed and nothing is measured twic
 it('B8: hosts that leave in good order and join again take nothing with them', async () => {
   const report = await hosts.simulate(seedsOf('hosts'))
   expect(report.faults.leave).toBeGreaterThan(0)
+})
+
+it('B8, K3: hooks at all points decide the same, and each question is one question, whatever dies', async () => {
+  const report = await hooks.simulate(seedsOf('hooks'))
+  expect(report.takeOvers).toBeGreaterThan(0)
 })

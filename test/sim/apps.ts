@@ -2,9 +2,10 @@
 import { budgets } from './apps/budgets.js'
 import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
+import { hooks } from './apps/hooks.js'
 import { hosts } from './apps/hosts.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
 import type { SimulatedApp } from './simulated-app.js'
 
-export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts]
+export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, hooks]

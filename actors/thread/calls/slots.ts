@@ -4,6 +4,8 @@
  * SL1 A slot is filled once; a second outcome for it changes nothing, unless the first was found stale.
  * SL2 `drain` gives results strictly in call order, each exactly once, whatever order they landed in.
  * SL3 Filling and draining cost the same for the first and the ten-thousandth slot, also when children answer them.
+ * - A call with hooks for its result is taken out after these have decided; they are asked at its turn, about the
+ *   outcome that counts, once (K1).
  * - A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import { defined } from '../../../src/core/defined.js'
@@ -56,6 +58,8 @@ export interface Slot {
   again: true | undefined
   /** Hosts that died while it was under way (`call.tried`). */
   tries: number | undefined
+  /** Its hooks have decided, or are not asked any more. */
+  checked: true | undefined
 }
 
 /** All fields from the beginning: slots of one shape are fast to read. */
@@ -80,6 +84,7 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
     answer: undefined,
     again: undefined,
     tries: undefined,
+    checked: undefined,
   }
 }
 
@@ -186,8 +191,8 @@ function heldAt(reason: Hold, at: number): HeldSlot {
 
 /** The same call with other args. */
 export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
-  const { session } = slot.call
-  slot.call = session ? { ...call, session } : call
+  const { session, after } = slot.call
+  slot.call = session || after ? { ...call, ...defined({ session, after }) } : call
   slot.edited = true
   if (needsOrder(call)) slots.ordered = true
 }
@@ -195,6 +200,17 @@ export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
 /** The call has an outcome; whether that counts is decided when its turn comes. */
 export function awaitsVerdict({ landed }: Slot): boolean {
   return landed !== undefined
+}
+
+/** It has the outcome that counts, and hooks that have not decided about it. */
+export function awaitsHook(slot: Slot | undefined): boolean {
+  if (!slot?.call.after || slot.checked || !slot.outcome || slot.landed) return false
+  return !slot.call.refused && slot.call.answered === undefined
+}
+
+/** The call has an outcome that counts, and nobody is to be asked about it. */
+export function isSettled(slot: Slot): boolean {
+  return slot.outcome !== undefined && !awaitsVerdict(slot) && !awaitsHook(slot)
 }
 
 export function fill(slots: Slots, index: number, landed: Landed): boolean {
@@ -210,11 +226,16 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
       note: slot.given?.note === undefined ? landed.note : `${slot.given.note}\n\n${landed.note}`,
     }
   if (landed.provisional) slot.landed = landed
-  else done(slots, slot)
+  else count(slots, slot)
   return true
 }
 
 /** The call has an outcome that counts. */
+function count(slots: Slots, slot: Slot): void {
+  if (!awaitsHook(slot)) done(slots, slot)
+}
+
+/** Nobody is to be asked about the outcome. */
 function done(slots: Slots, { call, join }: Slot): void {
   slots.open--
   if (join) slots.joining--
@@ -262,12 +283,19 @@ export function settle(
   }
   release(slots, slot)
   slot.verdict = verdict
+  if (verdict !== 'kept') {
+    if (outcome) slot.outcome = outcome
+    slot.text = text
+    slot.media = media
+  }
+  count(slots, slot)
+  return verdict === 'kept' && landed ? { kept: landed } : {}
+}
+
+/** Its hooks have decided about it, or are not asked any more. */
+export function finish(slots: Slots, slot: Slot): void {
+  slot.checked = true
   done(slots, slot)
-  if (verdict === 'kept') return landed ? { kept: landed } : {}
-  if (outcome) slot.outcome = outcome
-  slot.text = text
-  slot.media = media
-  return {}
 }
 
 export function hold(slots: Slots, index: number, held: HeldSlot): boolean {
@@ -294,15 +322,21 @@ export function release(slots: Slots, slot: Slot): void {
   slots.held--
 }
 
-/** Gives a call its final outcome, whatever it waits for; there will be no verdict. */
+/** Gives a call its final outcome, whatever it waits for; there will be no verdict, and no hook is asked. */
 export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
+  slot.checked = true
+  fillByChild(slots, slot, outcome)
+}
+
+/** Gives a call the outcome that another thread has; there will be no verdict. */
+export function fillByChild(slots: Slots, slot: Slot, outcome: Outcome): void {
   release(slots, slot)
   slot.outcome = outcome
   slot.verdict = 'kept'
   slot.landed = undefined
   slot.text = undefined
   slot.media = undefined
-  done(slots, slot)
+  count(slots, slot)
 }
 
 /**
@@ -318,13 +352,14 @@ export function closeRest(
     if (slot && !slot.outcome) close(slots, slot, slot.began ? unknown : outcome)
     else if (slot && awaitsVerdict(slot))
       close(slots, slot, slot.call.sideEffect && slot.outcome ? slot.outcome : outcome)
+    else if (slot && awaitsHook(slot)) finish(slots, slot)
   }
 }
 
 export function drain(slots: Slots, take: (slot: Slot, index: number, outcome: Outcome) => void): void {
   for (;;) {
     const slot = slots.items[slots.drained]
-    if (!slot?.outcome || awaitsVerdict(slot)) return
+    if (!slot?.outcome || !isSettled(slot)) return
     take(slot, slots.drained, slot.outcome)
     slots.drained++
   }

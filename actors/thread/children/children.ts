@@ -23,7 +23,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import { receiveAnswer } from './attachments.js'
 import { frameChildText } from './frame.js'
-import { awaitsVerdict, close, hold, release } from '../calls/slots.js'
+import { close, fillByChild, hold, isSettled, release } from '../calls/slots.js'
 import type { Slot, Slots } from '../calls/slots.js'
 import { addUsageBelow } from '../budget/usage.js'
 import { keyOfCall, startChild, startOf, termsFor } from './start.js'
@@ -41,9 +41,9 @@ function nextCall(state: ThreadState): { readonly index: number; readonly child:
   for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
     const slot = slots.items[index]
     const child = slot?.call.child
-    if (slot?.outcome && !awaitsVerdict(slot)) continue
-    // An ordinary call before it must be settled first.
-    return slot && child ? { index, child } : undefined
+    if (slot && isSettled(slot)) continue
+    // An ordinary call before it must be settled first, and what a person is to approve is not begun.
+    return slot && child && slot.hold?.why !== 'approval' ? { index, child } : undefined
   }
   return undefined
 }
@@ -109,7 +109,7 @@ function beginCall(state: ThreadState, record: ChildCalled & { readonly at: numb
   startChild(state, start)
   slot.base = start.base
   if (start.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
-  else close(slots, slot, started(start.call))
+  else fillByChild(slots, slot, started(start.call))
   return true
 }
 
@@ -216,7 +216,7 @@ function fillSlot(
   const reference = isNamed ? answer.reference : undefined
   if (attachments || note !== undefined || isNamed) slot.given = defined({ attachments, note, reference })
   if (!slot.base || !tree) {
-    close(slots, slot, outcome)
+    fillByChild(slots, slot, outcome)
     return 'answered'
   }
   release(slots, slot)

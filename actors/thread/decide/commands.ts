@@ -87,14 +87,14 @@ function refuseEnded(state: ThreadState, consequence: string): Refusal | undefin
 
 function create(state: ThreadState, command: CommandByKind['create'], { id }: Received): Decision {
   if (state.seq > 0) return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
-  const { agent, tags, path, parent, child, tree, env, message, budget } = command
+  const { agent, tags, path, parent, child, tree, env, message, budget, hooks, stored } = command
   const changes = withContext(command.changes, command.context)
   const created: Fact = {
     type: 'thread.created',
     agent,
     tags,
     path,
-    ...defined({ parent, changes, child, tree, env, budget }),
+    ...defined({ parent, changes, child, tree, env, budget, hooks, stored }),
   }
   return { facts: message ? [created, messageReceived(state, id, message)] : [created] }
 }
@@ -121,7 +121,7 @@ function withContext(changes: Changes | undefined, context: CommandByKind['messa
 }
 
 function messageReceived(state: ThreadState, id: string, message: Omit<CommandByKind['message'], 'kind'>): Fact {
-  const { text, role, delivery, silent, replyTo, attachments, listed, grant, rules } = message
+  const { text, role, delivery, silent, replyTo, attachments, listed, grant, rules, hooks } = message
   const run = runOf(state, id, delivery)
   return {
     type: 'message.received',
@@ -129,7 +129,7 @@ function messageReceived(state: ThreadState, id: string, message: Omit<CommandBy
     text,
     role,
     delivery,
-    ...defined({ run, silent, replyTo, attachments, listed, grant, rules }),
+    ...defined({ run, silent, replyTo, attachments, listed, grant, rules, hooks }),
   }
 }
 

@@ -11,6 +11,7 @@ import { defined } from '../../../src/core/defined.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { Command } from '../../../src/core/records/command.js'
+import type { AskedHook } from '../../../src/core/records/hook.js'
 import type { Fact, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import type { FileQuota } from '../../../src/core/tree.js'
 import type { TurnRules } from '../../../src/core/records/rules.js'
@@ -23,9 +24,17 @@ export interface Refusal {
 
 export type Decision = { readonly facts: readonly Fact[] } | Refusal
 
+/** Who has changed it, or failed. */
+interface HookedMail {
+  readonly hooks?: readonly AskedHook[]
+}
+
 /** A command as definitions resolve it: a call as it would be recorded. */
 export type ResolvedCommand =
-  | Exclude<Command, { readonly kind: 'call' | 'decide' }>
+  | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' }>
+  | (Extract<Command, { readonly kind: 'message' }> & HookedMail)
+  /** `stored`: messages that hooks give it besides. */
+  | (Extract<Command, { readonly kind: 'create' }> & HookedMail & { readonly stored?: readonly string[] })
   | { readonly kind: 'call'; readonly call: RecordedCall }
   | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & {
       readonly call: string

@@ -22,6 +22,7 @@ import { startable } from '../outstanding.js'
 import { verdictOf } from './policy.js'
 import { hasEnded } from '../state.js'
 import type { ThreadState, Turn } from '../state.js'
+import { nextHook } from '../turn/hooks.js'
 import { isStopped } from '../turn/last-answer.js'
 import { hasSpoken, isFinal, stepsOf } from '../turn/session.js'
 import { dueHold } from '../variables.js'
@@ -160,8 +161,9 @@ function dueQueuedCalls(state: ThreadState, { maxSteps = Infinity }: DueContext)
   }
 }
 
-function dueTurnEnd({ turn }: ThreadState): Fact | undefined {
-  if (!turn?.stop || !isStopped(turn)) return undefined
+function dueTurnEnd(state: ThreadState): Fact | undefined {
+  const { turn } = state
+  if (!turn?.stop || !isStopped(turn) || nextHook(state)) return undefined
   const { stop: reason, detail, finalOutcome } = turn
   return turnEnded(turn, { reason, ...defined({ detail }), ...finalOutcome, ...outputOf(turn), ...answerFiles(turn) })
 }

@@ -3,8 +3,10 @@
  *
  * CO2 An outcome for a step or call that is no longer wanted decides nothing.
  */
+import { defined } from '../../../src/core/defined.js'
 import { callDeadlineKey, turnDeadlineKey } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
+import type { HookDecided } from '../../../src/core/records/hook.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { noFacts, turnEnded } from './decision.js'
@@ -14,6 +16,7 @@ import { meaningOf } from './replies.js'
 import type { ReplyRules } from './replies.js'
 import type { Slot } from '../calls/slots.js'
 import type { ThreadState, Turn } from '../state.js'
+import { nextHook } from '../turn/hooks.js'
 
 export type Landing =
   /** `rules`: what the agent's definitions say about it. */
@@ -30,9 +33,13 @@ export type Landing =
     }
   /** The body waits until the calls before it are settled. */
   | { readonly kind: 'parked'; readonly step: number; readonly index: number }
+  /** What hooks decided; `key`: of the effect that asked them. */
+  | { readonly kind: 'hook'; readonly key: string; readonly decided: HookDecision }
   | { readonly kind: 'deadline'; readonly key: string }
   /** The time of a scheduled call has come; `call` is made with the tool as it is defined now. */
   | { readonly kind: 'scheduled'; readonly id: string; readonly call: RecordedCall }
+
+export type HookDecision = Omit<HookDecided, 'type' | 'point' | 'run' | 'step' | 'index'>
 
 type LandingOf<Kind extends Landing['kind']> = Extract<Landing, { readonly kind: Kind }>
 
@@ -52,6 +59,8 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
       return held(state, landing)
     case 'parked':
       return parked(state, landing)
+    case 'hook':
+      return decidedByHooks(state, turn, landing)
     case 'deadline':
       if (landing.key !== turnDeadlineKey(turn.run)) return approvalExpired(state, landing.key, context)
       return context.now < (turn.deadlineAt ?? Infinity)
@@ -74,8 +83,16 @@ function awaitsReply({ position, step: done }: ThreadState, step: number): boole
 
 function replied(state: ThreadState, turn: Turn, { reply, rules = {} }: LandingOf<'reply'>): Decision {
   if (!awaitsReply(state, reply.step)) return noFacts
-  const meaning = meaningOf(turn, reply, rules)
+  // A reply that a hook has blocked means nothing else.
+  const meaning = reply.stop === 'hook_blocked' ? {} : meaningOf(turn, reply, rules)
   return { facts: [{ type: 'model.replied', ...limitReply(state, { ...reply, ...meaning }) }] }
+}
+
+function decidedByHooks(state: ThreadState, { run }: Turn, { key, decided }: LandingOf<'hook'>): Decision {
+  const effect = nextHook(state)
+  if (effect?.key !== key) return noFacts
+  const { point, step, index } = effect
+  return { facts: [{ type: 'hook.decided', point, run, step, ...defined({ index }), ...decided }] }
 }
 
 /** The slot of a call that has no outcome yet. */

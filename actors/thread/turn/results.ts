@@ -17,7 +17,7 @@ import { stopAtLimit } from '../decide/limits.js'
 import { noteRecent, stopAtRepetition } from '../decide/repetition.js'
 import { wantLastAnswer } from './last-answer.js'
 import { conclude, isFor } from './session.js'
-import { drain } from '../calls/slots.js'
+import { awaitsHook, drain, firstUndrained } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
 import { noteEffect } from '../budget/usage.js'
 import type { QueuedMessage, ThreadState, Turn } from '../state.js'
@@ -43,7 +43,11 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
       resultMessage(slot, outcome, { step, index, at, ...files, ...(slots.side && { side: slots.side }) }),
     )
   })
-  if (slots.open > 0) return
+  if (slots.open > 0) {
+    // Hooks are asked about the result whose turn has come (TS2: what is wanted has changed).
+    if (awaitsHook(firstUndrained(slots))) state.effectsEpoch++
+    return
+  }
   if (slots.handoff !== undefined) state.agent = slots.handoff
   state.envOfStep = undefined
   if (!cutOff) conclude(state, at)
@@ -164,7 +168,7 @@ function joined(before: MessageRules = {}, rules: MessageRules): MessageRules {
   return { ...before, ...rules, ...(stopWhen.length > 0 && { stopWhen }) }
 }
 
-function takeQueued(state: ThreadState): void {
+export function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {

@@ -193,6 +193,7 @@ const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
   'max_tool_rounds',
   'stop_when',
   'repetition',
+  'hook_blocked',
   'max_session_turns',
   'session_stopped',
   'session_failed',

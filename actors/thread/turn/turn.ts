@@ -62,6 +62,10 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     output: undefined,
     asked: 0,
     relaxed: undefined,
+    ready: undefined,
+    once: undefined,
+    checked: undefined,
+    goneOn: 0,
     callResults: undefined,
   }
   for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
@@ -83,6 +87,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const { step, text, calls, usage, at } = record
   beginStep(state, step, at)
   turn.steps++
+  turn.once = undefined
   if (calls.some(({ tool }) => tool !== 'response')) turn.rounds++
   if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
@@ -182,9 +187,10 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   abandonCalls(state)
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
-  // TS3: a step that was asked for and never answered is spent.
-  const { text, output, callResults: given, from, session, began, messageRules, last } = state.turn
-  if (state.position.work === 'thinking' && (interrupted.has(record.reason) || last === 'wanted')) state.step++
+  // TS3: a step that was asked for and never answered is spent, also one that hooks have decided about.
+  const { text, output, callResults: given, from, session, began, messageRules, last, ready } = state.turn
+  const isBegun = interrupted.has(record.reason) || last === 'wanted' || ready === state.step + 1
+  if (state.position.work === 'thinking' && isBegun) state.step++
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
     run,

@@ -54,6 +54,7 @@ const readable = z.object({
   agents: relations,
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
   fallback: nameList,
+  hooks: nameList,
   uses: nameList,
   includes: included,
   skills: nameList,
@@ -87,9 +88,8 @@ type Told = Pick<Mistake, 'code' | 'text' | 'field'>
 interface Names {
   readonly prompts: ReadonlySet<string>
   readonly models: ReadonlySet<string>
+  readonly hooks: ReadonlySet<string>
   readonly skills: ReadonlySet<string>
-  /** Of the app's own tools, and of the built-in ones. */
-  readonly tools: ReadonlySet<string>
   /** What a prompt may name as a tool. */
   readonly nameable: readonly string[]
   readonly called: KnownDefinitions
@@ -139,8 +139,8 @@ function namesIn({ definitions, builtins, claimed, lookalikes, skills }: Mention
   return {
     prompts: new Set(namesOf('prompt')),
     models: new Set(namesOf('model')),
+    hooks: new Set(namesOf('hook')),
     skills: new Set([...skills, ...namesOf('skill')]),
-    tools,
     nameable,
     called: {
       definitions,
@@ -161,15 +161,37 @@ const kinds: readonly (readonly [Kind, (mentions: Mentions, names: Names) => rea
   ['prompt', ofPrompt],
   ['model', ofModel],
   ['tool', ofTool],
+  ['hook', ofHook],
 ]
 
-function ofAgent({ sideA, sideB }: Mentions, { prompts, missing }: Names): readonly Told[] {
-  return [sideA, sideB]
+function ofAgent(mentions: Mentions, names: Names): readonly Told[] {
+  const { sideA, sideB } = mentions
+  const { prompts, missing } = names
+  const unknown = [sideA, sideB]
     .flatMap((side) => (side && !prompts.has(side.prompt) ? [side.prompt] : []))
-    .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `names the prompt ${missing('prompt', name, prompts)}` }))
+    .map((name): Told => ({ code: 'UNKNOWN_PROMPT', text: `names the prompt ${missing('prompt', name, prompts)}` }))
+  return [...unknown, ...unknownHooks(mentions, names)]
 }
 
-function ofPrompt(mentions: Mentions, { prompts, models, skills, called, missing }: Names): readonly Told[] {
+function unknownHooks({ hooks: named = [] }: Mentions, { hooks, missing }: Names): readonly Told[] {
+  return named
+    .filter((name) => !hooks.has(name))
+    .map((name) => ({ code: 'UNKNOWN_HOOK', text: `names the hook ${missing('hook', name, hooks)}` }))
+}
+
+/** A hook that is asked about calls of nothing would never be asked. */
+function ofHook({ tools = [] }: Mentions, { prompts, called, nameable }: Names): readonly Told[] {
+  const agents = called.definitions.flatMap(({ kind, name }) => (kind === 'agent' ? [name] : []))
+  const known = new Set([...nameable, ...agents, ...prompts, ...called.claimed, ...runtimeCalls])
+  return tools
+    .filter((name) => !known.has(name))
+    .map((name) => ({ code: 'UNKNOWN_TOOL', text: `names the tool "${name}"; there are: ${listed(nameable)}` }))
+}
+
+const runtimeCalls = ['subagent_create', 'subagent_message', 'subagent_list', 'get_tool_response']
+
+function ofPrompt(mentions: Mentions, names: Names): readonly Told[] {
+  const { prompts, models, skills, called, missing } = names
   const { model, tools = [], agents = [], toolChoice, includes = [], stopWhen = [], skills: used = [] } = mentions
   const told: Told[] = includes
     .filter((name) => !prompts.has(name))
@@ -177,6 +199,7 @@ function ofPrompt(mentions: Mentions, { prompts, models, skills, called, missing
   if (model !== undefined && !models.has(model))
     told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}`, field: ['model'] })
   told.push(...checkCalled({ named: tools, relations: agents }, called), ...ofSkills(used, skills))
+  told.push(...unknownHooks(mentions, names))
   const callable = [...tools, ...agents.map(({ name }) => name)]
   if (toolChoice && !callable.includes(toolChoice.tool)) {
     const text = `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`
@@ -205,9 +228,9 @@ function ofModel({ fallback = [] }: Mentions, { models, missing }: Names): reado
     .map((name) => ({ code: 'UNKNOWN_MODEL', text: `falls back to ${missing('model', name, models)}` }))
 }
 
-function ofTool({ uses = [] }: Mentions, { tools, nameable, missing }: Names): readonly Told[] {
+function ofTool({ uses = [] }: Mentions, { nameable, missing }: Names): readonly Told[] {
   return uses
-    .filter((name) => !tools.has(name))
+    .filter((name) => !nameable.includes(name))
     .map((name) => ({ code: 'UNKNOWN_TOOL', text: `uses the tool ${missing('tool', name, nameable)}` }))
 }
 

@@ -127,6 +127,19 @@ const details: Details = {
     return `step ${event.step}${speaker === undefined ? '' : `, ${speaker}`}: ${preview(event.text, 2_000)}`
   },
   'calls.made': ({ step }) => `step ${step}, without the model`,
+  'hook.decided': ({ point, step, index, asked, hide, add, outcome, text, dropped, goOn, block }) => {
+    const at = { step: `before step ${step}`, result: `call_${step}_${index ?? 0}`, stop: 'before the end' }[point]
+    const who = asked.map(({ hook, failure }) => (failure ? `${hook} failed: ${failure.message}` : hook)).join(', ')
+    const what = [
+      hide && `hides ${hide.length}`,
+      add && `adds ${add.length}`,
+      dropped && 'drops the result',
+      (outcome ?? text !== undefined) && 'changes the result',
+      goOn !== undefined && `goes on: ${preview(goOn, 500)}`,
+      block && `${block.reason}: ${block.detail}`,
+    ]
+    return [at, who, ...what].filter(Boolean).join(' · ')
+  },
   'call.queued': ({ call }) => `${call.tool} ${preview(call.args, 500)}`,
   'children.stopped': ({ how, children }) => `${how}: ${children.join(', ')}`,
   'report.sent': ({ to }) => `to ${[...new Set(to.map(({ thread }) => thread))].join(', ')}`,

@@ -24,6 +24,8 @@ export type StopReason =
   | 'stop_when'
   /** The same call was made too often. */
   | 'repetition'
+  /** A hook ended the turn. */
+  | 'hook_blocked'
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'
@@ -97,6 +99,8 @@ export interface RecordedCall {
   readonly handoff?: string
   /** The role of its success in the session. */
   readonly session?: SessionRole
+  /** Hooks are asked about its result, when that counts. */
+  readonly after?: true
 }
 
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */

@@ -81,3 +81,16 @@ export interface Changes {
   /** Calls to be made later; they are in the value `schedules`. */
   readonly schedules?: readonly ScheduleChange[]
 }
+
+/** The entries of a thread's key-value store among its values, in order of their keys. */
+export function entriesOf(
+  values: Readonly<Record<string, { readonly value?: Json }>>,
+  prefix: string,
+): readonly { readonly key: string; readonly value: Json }[] {
+  const from = kvSpace + prefix
+  return Object.entries(values)
+    .flatMap(([key, { value }]) =>
+      value !== undefined && key.startsWith(from) ? [{ key: key.slice(kvSpace.length), value }] : [],
+    )
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+}

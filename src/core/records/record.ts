@@ -48,6 +48,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
+import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { MessageRules } from './stop.js'
 import type { FrozenTree } from '../tree.js'
@@ -114,6 +115,10 @@ export interface ThreadCreated {
   readonly path: readonly string[]
   /** What it begins with. */
   readonly changes?: Changes
+  /** Messages that hooks give it: its model reads them first. */
+  readonly stored?: readonly string[]
+  /** Hooks that changed what it begins with, or failed. */
+  readonly hooks?: readonly AskedHook[]
   /** What it and all below it may spend. */
   readonly budget?: Amounts
   /**
@@ -153,6 +158,8 @@ export interface MessageReceived {
   readonly grant?: Amounts
   /** The thread that wants to hear how the turn ended, and the call there that waits for it. */
   readonly replyTo?: ReplyTo
+  /** Hooks that changed it, or failed. */
+  readonly hooks?: readonly AskedHook[]
   /** When the turn that reads it stops. */
   readonly rules?: MessageRules
 }
@@ -199,6 +206,8 @@ export interface ModelReplied {
   readonly asks?: string
   /** Of `stop: 'failed'`: why. */
   readonly failure?: Failure
+  /** Hooks that changed the reply or its calls, or failed. */
+  readonly hooks?: readonly AskedHook[]
   /** The call that this prompt forces was made: it is forced no more in this turn. */
   readonly relaxes?: string
   /** A call of it hands the thread over: the rules of the agent that takes over. */
@@ -304,6 +313,7 @@ export type Fact =
   | CallAnswered
   | CallQueued
   | CallsMade
+  | HookDecided
   | ChildCalled
   | ChildReported
   | ChildRestarted

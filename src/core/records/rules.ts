@@ -15,6 +15,8 @@ export interface RepetitionRule {
 /** The rules for the steps of one side. */
 export interface StepRules {
   readonly repetition?: RepetitionRule
+  /** Hooks are asked before each step, and before the turn ends. */
+  readonly hooks?: { readonly step?: true; readonly stop?: true }
   /** A turn that a rule stops is asked once more, without tools. */
   readonly lastAnswer?: true
 }

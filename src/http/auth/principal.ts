@@ -23,7 +23,7 @@ export interface Principal {
 /** Who may do everything: where authentication is switched off, on loopback. */
 export const everyone: Principal = { name: 'local', scopes: ['admin'] }
 
-export function hasScope({ scopes: held }: Principal, scope: Scope): boolean {
+function hasScope({ scopes: held }: Principal, scope: Scope): boolean {
   return held.includes('admin') || held.includes(scope) || (scope === 'read' && held.includes('write'))
 }
 

@@ -1,7 +1,7 @@
 /**
- * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/` and `models/`, one definition per file, which
- * gives it its name, and `skills/`. All sources go into one bundle, so that they share what they import; agents and
- * prompts in Markdown (markdown.ts) and skills (skills.ts) are read by the host alone, for no body needs them.
+ * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/`, `models/` and `hooks/`, one definition per
+ * file, which gives it its name, and `skills/`. All sources go into one bundle, so that they share what they import;
+ * agents and prompts in Markdown (markdown.ts) and skills (skills.ts) are read by the host alone: no body needs them.
  *
  * - The bundle itself names its definitions after their files: a worker that imports it needs no folder.
  * - A mistake in one file does not stop the reading of others: all mistakes are reported at once, each with its file,
@@ -17,7 +17,7 @@ import { isObject } from '../../core/json.js'
 import type { MarkdownFile } from './markdown.js'
 import type { SkillFolder } from './skills.js'
 
-type Section = 'agents' | 'prompts' | 'tools' | 'models'
+type Section = 'agents' | 'prompts' | 'tools' | 'models' | 'hooks'
 
 /** The kinds of definitions in each subfolder. An MCP server is among the tools. */
 const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
@@ -25,13 +25,14 @@ const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
   prompts: ['prompt'],
   tools: ['tool', 'mcp'],
   models: ['model'],
+  hooks: ['hook'],
 }
 
 /** Subfolders that may hold definitions. */
 export const folderNames: readonly string[] = Object.keys(sections)
 
 /** Subfolders of the convention that are not supported yet. */
-const unsupported = ['hooks', 'api'] as const
+const unsupported = ['api'] as const
 
 interface AppFile {
   /** Relative to the app's folder, with `/`. */
@@ -52,7 +53,7 @@ export interface AppFolder {
 export async function readFolder(folder: string): Promise<AppFolder> {
   const files: AppFile[] = []
   const documents: MarkdownFile[] = []
-  for (const section of ['agents', 'prompts', 'tools', 'models'] as const) {
+  for (const section of ['agents', 'prompts', 'tools', 'models', 'hooks'] as const) {
     const isText = section === 'agents' || section === 'prompts'
     for (const base of await sourcesIn(join(folder, section), { markdown: isText })) {
       const path = `${section}/${base}`

@@ -35,6 +35,14 @@ export async function archiveResult(
   return { outcome: { ok: true, value: start, whole: { hash, size } }, text }
 }
 
+/** The text of a result that was stored whole. */
+export async function readArchived(blobs: Blobs, { hash }: { readonly hash: string }): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of blobs.get(hash)) text += decoder.decode(chunk, { stream: true })
+  return text + decoder.decode()
+}
+
 /** Does not end in the middle of a surrogate pair. */
 function beginning(text: string): string {
   const last = text.charCodeAt(shown - 1)

@@ -9,8 +9,12 @@ import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { createCancel } from '../../core/async/cancel.js'
 import type { ModelEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
 import type { Redactor } from '../../core/redact/redact.js'
+import type { ModelReply } from '../../models/port.js'
+import { askAfterStep } from '../hooks/call-questions.js'
+import type { AgentSetup } from '../resolve/agent-setup.js'
 import { checkReply, toLanding } from '../resolve/model-reply.js'
 import { toRequest } from '../resolve/model-request.js'
 import { reachesBack } from '../resolve/prompt-window.js'
@@ -49,10 +53,30 @@ export class ModelCall implements RunningEffect {
     if (reachesBack(state, setup.prompt)) await this.#owner.hydrated()
     const known = services.model(setup)
     const model = known instanceof Promise ? await known : known
+    const after = services.hooks?.of(state.agent, state.turn?.session?.side).after_step
+    if (after?.some(({ show }) => show === 'after')) this.#stream.withhold()
     const answer = await model.call(toRequest(setup, state, { envs, read: this.#read }), this.#stream)
     const reply = this.#redactor ? maskReply(this.#redactor, checkReply(setup.model.name, answer)) : answer
     this.#stream.end()
-    return toLanding(services, setup, { step: this.#step, reply, state })
+    const cancel = this.#cancel
+    if (!after) return toLanding(services, setup, { step: this.#step, reply, state, cancel })
+    return this.#askHooks(setup, checkReply(setup.model.name, reply))
+  }
+
+  /** K1: hooks may change the reply before anything of it is recorded. */
+  async #askHooks(setup: AgentSetup, said: ModelReply): Promise<Landing> {
+    const services = this.#services
+    const { state } = this.#owner
+    const step = this.#step
+    const cancel = this.#cancel
+    const side = state.turn?.session?.side
+    const asking = { state, key: `hook/step/${step}/after`, redactor: this.#redactor, cancel, ...defined({ side }) }
+    const asked =
+      services.hooks &&
+      (await askAfterStep(services.hooks, asking, { reply: said, model: said.model ?? setup.model.name }))
+    const { reply = said, block } = asked?.value ?? {}
+    this.#stream.replace(reply.text)
+    return toLanding(services, setup, { step, reply, state, cancel, ...defined({ acted: asked?.acted, block }) })
   }
 
   /** Media that are missing, damaged or in a store that is away: the model is told that it is not shown them. */

@@ -42,6 +42,8 @@ export class ModelStream implements ModelCallOptions {
   #wait: ModelWait | undefined
   /** The step was aborted. Its model may go on for a while: what it says then belongs to no turn. */
   #muted = false
+  /** Watchers are shown the text when hooks have decided about it. */
+  #withheld = false
 
   constructor(
     owner: EffectOwner,
@@ -60,6 +62,18 @@ export class ModelStream implements ModelCallOptions {
     return this.#cancel.signal
   }
 
+  withhold(): void {
+    this.#withheld = true
+  }
+
+  /** The text that counts, where that is not what was told. */
+  replace(text: string): void {
+    this.#withheld = false
+    if (this.#muted || text === this.#text) return
+    this.#text = text
+    this.#owner.speak(() => this.#reset())
+  }
+
   mute(): void {
     this.#muted = true
   }
@@ -73,6 +87,7 @@ export class ModelStream implements ModelCallOptions {
       )
     if (this.#muted) return
     this.#meter.add(delta.type, delta.text.length)
+    if (this.#withheld) return
     if (delta.type === 'text') this.#tellText(this.#textMask.push(delta.text))
     else if (delta.type === 'reasoning') this.#tellReasoning(this.#reasoningMask.push(delta.text))
     else {
@@ -105,7 +120,7 @@ export class ModelStream implements ModelCallOptions {
 
   /** The reply is complete: tells what was held back. */
   end(): void {
-    if (this.#muted) return
+    if (this.#muted || this.#withheld) return
     this.#tellReasoning(this.#reasoningMask.end())
     this.#tellText(this.#textMask.end())
     if (this.#calls) for (const [index, { tool, text }] of this.#calls) this.#tellArgs(index, tool, text.end())

@@ -6,18 +6,23 @@
  *   (P3).
  */
 import type { DeadlineEffect, ScheduleEffect } from '../../core/effect.js'
-import { recordCall } from '../resolve/tool-calls.js'
+import { recordOutsideCall } from '../resolve/hooked-calls.js'
 import type { EffectOwner, RunningEffect, Services } from '../services.js'
 
 export function awaitDeadline({ clock }: Services, owner: EffectOwner, { at, key }: DeadlineEffect): RunningEffect {
   return { abort: clock.wakeAt(at, () => owner.land({ kind: 'deadline', key })) }
 }
 
-export function awaitSchedule(services: Services, owner: EffectOwner, { scheduled }: ScheduleEffect): RunningEffect {
+export function awaitSchedule(
+  services: Services,
+  owner: EffectOwner,
+  { scheduled, key }: ScheduleEffect,
+): RunningEffect {
   const { id, tool, args, at } = scheduled
   const queue = async (): Promise<void> => {
-    const asker = { threadId: owner.state.id, allowed: new Set(services.app.tools.keys()) }
-    const call = await recordCall(services, asker, { tool, args })
+    const { state } = owner
+    const allowed = new Set(services.app.tools.keys())
+    const call = await recordOutsideCall(services, { state, key, by: 'schedule', allowed }, { tool, args })
     owner.land({ kind: 'scheduled', id, call })
   }
   return { abort: services.clock.wakeAt(at, () => void queue()) }

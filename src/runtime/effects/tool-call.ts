@@ -22,7 +22,7 @@ import type { Landed, RecordedCall } from '../../core/records/record.js'
 import type { Returned } from '../../pool/port.js'
 import { archiveResult, isLong } from './long-results.js'
 import { CallJob, CallOutput } from './tool-job.js'
-import { recordCall } from '../resolve/tool-calls.js'
+import { recordOutsideCall } from '../resolve/hooked-calls.js'
 import { mergeChildFiles } from './merge-child-files.js'
 import { maskReturned } from '../secrets/mask.js'
 import type { EffectOwner, RunningEffect, Services } from '../services.js'
@@ -213,8 +213,16 @@ async function storeAll(
     (await Promise.all(
       returned.media.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await blobs.put(bytes)) })),
     ))
-  const asker = { threadId: job.threadId, allowed: new Set(job.definition?.uses) }
-  const calls = queued && (await Promise.all(queued.map((request) => recordCall(services, asker, request))))
+  const { state } = job
+  const allowed = new Set(job.definition?.uses)
+  const key = `step/${state.step}/call/${index}/queued`
+  const calls =
+    queued &&
+    (await Promise.all(
+      queued.map((request, number) =>
+        recordOutsideCall(services, { state, key: `${key}/${number}`, by: 'tool', allowed }, request),
+      ),
+    ))
   const shortened = isLong(outcome, whole)
     ? await archiveResult(blobs, outcome, callId(job.state.step, index))
     : undefined

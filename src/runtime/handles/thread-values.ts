@@ -7,13 +7,13 @@
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
-import { kvSpace } from '../../core/records/change.js'
+import { entriesOf, kvSpace } from '../../core/records/change.js'
 import type { Changes } from '../../core/records/change.js'
 import type { Command } from '../../core/records/command.js'
 import type { Json } from '../../core/json.js'
 import { scheduledAt, schedulesIn, schedulesKey } from '../../core/records/schedule.js'
 import type { ScheduleTime, Scheduled } from '../../core/records/schedule.js'
-import { entriesOf } from '../resolve/entries.js'
+
 import { plainJson } from './inbox.js'
 import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'

@@ -22,10 +22,13 @@ export class CallLedger {
   #intents: Map<string, CallBegan> | undefined
   /** Its sequence number. */
   #lastOutcome = 0
+  /** The last record that is not what hooks decided before a step. */
+  #lastBesidesHooks = 0
   #uncommitted: { readonly seq: number; readonly orphan: OrphanedCall }[] | undefined
 
   /** To be called after every record. */
   note(record: ThreadRecord): void {
+    if (record.type !== 'hook.decided' || record.point !== 'step') this.#lastBesidesHooks = record.seq
     switch (record.type) {
       case 'call.began':
         this.#intents ??= new Map()
@@ -63,6 +66,11 @@ export class CallLedger {
   /** Whether the journal holds every outcome; `durable`: the last record in it. */
   outcomesDurable(durable: number): boolean {
     return this.#lastOutcome <= durable
+  }
+
+  /** Whether all that the journal lacks is what hooks decided before a step. */
+  onlyHooksSince(durable: number): boolean {
+    return this.#lastBesidesHooks <= durable
   }
 
   /** Keeps the outcome of an effect on the world until it is committed. To be called before it is recorded. */

@@ -6,6 +6,7 @@ import { mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import { mutants } from '../../core/mutants.js'
+import { HookCall } from '../effects/hook-call.js'
 import { ModelCall } from '../effects/model-call.js'
 import type { TreeRemoval } from '../effects/remove-tree.js'
 import { awaitDeadline, awaitSchedule } from '../effects/timers.js'
@@ -72,6 +73,7 @@ export class EffectStarter implements EffectRunner {
       case 'removal':
         return this.#thread.open && this.#thread.outbox.allDurable
       case 'model':
+      case 'hook':
         return this.#mayStart && this.#modelReady()
       case 'call':
         return this.#mayStart && this.#callReady(effect, running)
@@ -82,10 +84,12 @@ export class EffectStarter implements EffectRunner {
     return this.#thread.open && mayStart(this.#thread.state)
   }
 
-  /** TH2: a model reads no outcome that could still be lost. */
+  /** TH2: a model, and a hook, reads no outcome that could still be lost. */
   #modelReady(): boolean {
     const { state, outbox, ledger } = this.#thread
     if (outbox.allDurable || mutants.asksEarly) return true
+    // What hooks decided before the step is asked for again together with the model.
+    if (ledger.onlyHooksSince(outbox.durable)) return true
     const firstStep = (state.turn?.steps ?? 0) === 0
     return firstStep && ledger.outcomesDurable(outbox.durable)
   }
@@ -105,6 +109,8 @@ export class EffectStarter implements EffectRunner {
     switch (effect.kind) {
       case 'model':
         return new ModelCall(services, owner, effect)
+      case 'hook':
+        return new HookCall(services, owner, effect)
       case 'call': {
         // The body of an intent that is not ours may have run already.
         const recovered = !this.#thread.ledger.takeIntent(effect.key)

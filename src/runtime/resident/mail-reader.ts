@@ -2,19 +2,20 @@
  * Reads a thread's mail and hands it on as resolved commands; mail that may not be decided yet stays in the mailbox.
  *
  * - Mail is decided in order of arrival, once while the thread is awake. Exception: a command that needs an async
- *   callback of a definition (`needsApproval`) may be overtaken by later mail.
+ *   callback of a definition (`needsApproval`, a hook) may be overtaken by later mail, but no message by another one,
+ *   and the creation of a thread by nothing.
  * - Mail that is read and not decided when the thread is let go is still in the mailbox for the next residence.
  * - A parked thread decides nothing but its own end; earlier mail is decided after that.
  */
 import { mailTurn } from '../../../actors/thread/children/reports.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredMail } from '../../backend/port.js'
-import type { Answer } from '../../core/records/command.js'
+import type { Answer, Command } from '../../core/records/command.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { bringsKeys, openMail } from '../journal/mail.js'
 import { resolveCommand } from '../resolve/commands.js'
-import type { CommandResolution } from '../resolve/commands.js'
+import type { CommandResolution } from '../resolve/hooked-mail.js'
 import type { Services, HostSettings } from '../services.js'
 import { needsNoDefinition, tellParked } from './parking.js'
 
@@ -47,7 +48,12 @@ export class MailReader {
   #more = false
   /** Mail for which a callback of a definition is awaited. */
   #pending = 0
-  /** Mail that cannot be decided yet: a report of a child before its predecessors, mail of a parked thread. */
+  /** The mail whose hooks are asked, where others must not overtake it. */
+  #asking: 'create' | 'message' | undefined
+  /**
+   * Mail that cannot be decided yet: a report of a child before its predecessors, mail of a parked thread, a message
+   * behind one whose hooks are asked.
+   */
   #early: StoredMail[] = []
 
   constructor(options: MailReaderOptions, handler: MailHandler) {
@@ -115,23 +121,39 @@ export class MailReader {
       return void this.#early.push(mail)
     }
     if ('refused' in opened) return this.#decide(mail, opened)
+    if (this.#mustWait(opened.command)) return void this.#early.push(mail)
     const turn = mailTurn(state, opened.command)
     if (turn === 'early') return void this.#early.push(mail)
     if (turn === 'heard') return this.#handler.answer(mail, { ok: true, seq: state.seq })
-    this.#decide(mail, locked ? { refused: locked } : resolveCommand(services, state, opened.command))
+    this.#decide(
+      mail,
+      locked ? { refused: locked } : resolveCommand(services, state, { id: mail.id, ...opened }),
+      opened.command.kind,
+    )
   }
 
-  #decide(mail: StoredMail, resolution: CommandResolution | Promise<CommandResolution>): void {
+  #decide(mail: StoredMail, resolution: CommandResolution | Promise<CommandResolution>, kind?: Command['kind']): void {
     if (!(resolution instanceof Promise)) {
       this.#handler.obey(mail, resolution)
       return this.#takeEarly()
     }
     this.#pending++
+    const keepsOrder = kind === 'create' || kind === 'message'
+    if (keepsOrder) this.#asking = kind
     void resolution.then((resolved) => {
       this.#pending--
-      if (this.#handler.open) this.#handler.obey(mail, resolved)
+      if (keepsOrder) this.#asking = undefined
+      if (this.#handler.open) {
+        this.#handler.obey(mail, resolved)
+        this.#takeEarly()
+      }
       this.#handler.done()
     })
+  }
+
+  /** Messages keep their order, and nothing is said to a thread that is being created. */
+  #mustWait({ kind }: Command): boolean {
+    return this.#asking === 'create' || (this.#asking === 'message' && kind === 'message')
   }
 
   /** A decision may have made earlier mail decidable. */

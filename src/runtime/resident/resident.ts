@@ -33,7 +33,7 @@ import type { Failure } from '../../core/failure.js'
 import type { Fact, ThreadRecord } from '../../core/records/record.js'
 import { hydrate } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
-import type { CommandResolution } from '../resolve/commands.js'
+import type { CommandResolution } from '../resolve/hooked-mail.js'
 import { CallLedger } from './call-ledger.js'
 import { decisionContext, dueContext } from './decision-context.js'
 import { EffectStarter } from './effect-starter.js'
@@ -288,7 +288,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     if (!this.#stopped && this.resting) this.#options.rested(this)
   }
 
-  /** The host closes: starts nothing more, ends model calls (they can be asked again), lets running calls land. */
+  /** The host closes: starts nothing more, ends model calls and hooks (to be asked again), lets calls land. */
   drain(): void {
     this.#draining = true
     // RH1: a host that closes in good order is not counted as one that a call has killed.
@@ -296,6 +296,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     for (const { step, index } of this.#reconciler.calls)
       this.#record({ type: 'call.tried', step, index, tries: (this.state.slots.items[index]?.tries ?? 0) - 1 })
     this.#reconciler.abortAll('the host is closing', 'model')
+    this.#reconciler.abortAll('the host is closing', 'hook')
     this.#reconciler.abortWaiting('the host is closing')
     this.done()
   }

@@ -22,6 +22,7 @@ import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import type { ChildCall, Deferred, RecordedCall, Sealed } from '../../core/records/record.js'
+import type { Schema } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 import type { Environments } from '../secrets/environment.js'
@@ -66,6 +67,30 @@ export function createReplyContext(
   step: number,
 ): ReplyContext {
   return { state, step, limits: childLimits, envs, references: new Map(), created: new Map() }
+}
+
+/** Gives back what calls take from now on, when it is called. */
+export function markReply({ references, created }: ReplyContext): () => void {
+  const taken = new Map(references)
+  const siblings = new Map([...created].map(([agent, list]) => [agent, [...list]]))
+  return () => {
+    references.clear()
+    created.clear()
+    for (const [agent, count] of taken) references.set(agent, count)
+    for (const [agent, list] of siblings) created.set(agent, list)
+  }
+}
+
+/** The args of the tools of `byName`; undefined: the call names none of them. */
+export function childSchema({ byName }: ChildTools, tool: string): Schema | undefined {
+  const lasting = [...byName.values()].filter(isLasting)
+  if (lasting.length > 0) {
+    if (tool === 'subagent_list') return listArgs
+    if (tool === 'subagent_message') return sendArgs
+    if (tool === 'subagent_create') return createArgs(lasting)
+  }
+  const childTool = byName.get(tool)
+  return childTool && !isLasting(childTool) ? argsOf(childTool) : undefined
 }
 
 /** Undefined: the call names none of these tools. */

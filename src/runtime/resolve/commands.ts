@@ -8,7 +8,6 @@
  * - Files that a message or an answer brings count against the quota of the thread that gets them (F5). A message of
  *   a caller is refused; what another thread says is heard in any case, without the files that do not fit.
  */
-import type { ResolvedCommand } from '../../../actors/thread/decide/decision.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import type { ToolDefinition } from '../../agent/define.js'
@@ -28,10 +27,11 @@ import type { CheckedAnswer } from '../../tools/own/runtime.js'
 import { maskCommand } from '../secrets/mask.js'
 import { checkContexts } from './contexts.js'
 import { checkSchedules } from './schedules.js'
-import { idempotencyKeyOf, recordCall, recordEdited } from './tool-calls.js'
+import { withFirstHooks, withMessageHooks } from './hooked-mail.js'
+import type { CommandResolution, Receiver, ResolutionOf } from './hooked-mail.js'
+import { recordOutsideCall } from './hooked-calls.js'
+import { idempotencyKeyOf, recordEdited } from './tool-calls.js'
 import type { CallDefinitions } from './tool-calls.js'
-
-export type CommandResolution = { readonly resolved: ResolvedCommand } | { readonly refused: Failure }
 
 export interface CommandServices extends CallDefinitions {
   /** Quotas per tag. */
@@ -44,7 +44,7 @@ type CommandOf<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>
 export function resolveCommand(
   services: CommandServices,
   state: ThreadState,
-  command: Command,
+  { id, command }: { readonly id: string; readonly command: Command },
 ): CommandResolution | Promise<CommandResolution> {
   const reached = services.quotas?.refusal(state, command)
   if (reached) return { refused: reached }
@@ -57,7 +57,8 @@ export function resolveCommand(
           'nothing was sent: the name of an attachment holds a secret of this thread; give it another name',
         ),
       }
-    const resolution = resolve(services, state, redactor ? maskCommand(redactor, command) : command)
+    const masked = redactor ? maskCommand(redactor, command) : command
+    const resolution = resolve(services, { state, id, redactor }, masked)
     return resolution instanceof Promise ? resolution.catch(undecided) : resolution
   } catch (thrown) {
     return undecided(thrown)
@@ -84,18 +85,19 @@ function namesSecret(redactor: Redactor, command: Command): boolean {
 
 function resolve(
   services: CommandServices,
-  state: ThreadState,
+  receiver: Receiver,
   command: Command,
 ): CommandResolution | Promise<CommandResolution> {
+  const { state } = receiver
   switch (command.kind) {
     case 'create':
-      return resolveCreate(services, state, command)
+      return withFirstHooks(services, receiver, resolveCreate(services, state, command))
     case 'message':
-      return resolveMessage(services, state, command)
+      return withMessageHooks(services, receiver, resolveMessage(services, state, command))
     case 'change':
       return resolveChanges(services, command)
     case 'call':
-      return resolveCall(services, state, command)
+      return resolveCall(services, receiver, command)
     case 'decide':
       return resolveDecision(services, state, command)
     case 'answer':
@@ -112,7 +114,11 @@ function resolve(
   }
 }
 
-function resolveCreate(services: CommandServices, state: ThreadState, command: CommandOf<'create'>): CommandResolution {
+function resolveCreate(
+  services: CommandServices,
+  state: ThreadState,
+  command: CommandOf<'create'>,
+): ResolutionOf<CommandOf<'create'>> {
   const refused = checkEnv(services, state, command)
   if (refused) return { refused }
   const seeded = checkContexts(services.app, state, command)
@@ -130,23 +136,26 @@ function resolveMessage(
   services: CommandServices,
   state: ThreadState,
   command: CommandOf<'message'>,
-): CommandResolution {
+): ResolutionOf<CommandOf<'message'>> {
   const seeded = checkContexts(services.app, state, command)
   return 'refused' in seeded ? seeded : { resolved: seeded }
 }
 
-function resolveChanges(services: CommandServices, command: CommandOf<'change' | 'create'>): CommandResolution {
+function resolveChanges<Of extends CommandOf<'change' | 'create'>>(
+  services: CommandServices,
+  command: Of,
+): ResolutionOf<Of> {
   const checked = checkSchedules(services.app, command)
   return 'refused' in checked ? checked : { resolved: checked }
 }
 
 function resolveCall(
   services: CommandServices,
-  state: ThreadState,
+  { state, id }: Receiver,
   { tool, args }: CommandOf<'call'>,
 ): CommandResolution | Promise<CommandResolution> {
-  const caller = { threadId: state.id, allowed: new Set(services.app.tools.keys()) }
-  const recorded = recordCall(services, caller, { tool, args })
+  const allowed = new Set(services.app.tools.keys())
+  const recorded = recordOutsideCall(services, { state, key: `call/${id}`, by: 'caller', allowed }, { tool, args })
   const resolution = (call: RecordedCall): CommandResolution =>
     call.refused ? { refused: call.refused } : { resolved: { kind: 'call', call } }
   return recorded instanceof Promise ? recorded.then(resolution) : resolution(recorded)

@@ -18,6 +18,8 @@ import type { Environments } from '../secrets/environment.js'
 import { createReplyContext, recordImmediateCall } from './child-calls.js'
 import type { ChildDefinitions } from './child-calls.js'
 import { childToolsOf } from './child-tools.js'
+import type { Hooks } from '../hooks/ask-hooks.js'
+import { withResultHooks } from './hooked-calls.js'
 
 interface Instance {
   readonly name?: string
@@ -28,7 +30,7 @@ interface Instance {
 
 /** The calls that begin them, for the side that is to speak next; empty where its prompt has none. Seals values. */
 export function immediateCallsOf(
-  definitions: ChildDefinitions & { readonly app: App },
+  definitions: ChildDefinitions & { readonly app: App; readonly hooks?: Hooks | undefined },
   state: ThreadState,
 ): readonly RecordedCall[] {
   const { app, envs } = definitions
@@ -45,7 +47,8 @@ export function immediateCallsOf(
     for (const instance of instancesFor(envs, state, childTool))
       calls.push(recordImmediateCall(context, childTool, { index: calls.length, ...instance }))
   }
-  return calls
+  const set = definitions.hooks?.of(state.agent, state.turn?.session?.side)
+  return set ? calls.map((call) => withResultHooks(set, call)) : calls
 }
 
 /** One, or one for each set of numbered variables (`NAME_1`, `NAME_2`) that has its first value. */

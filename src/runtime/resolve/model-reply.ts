@@ -9,6 +9,7 @@ import { answerFiles } from '../../../actors/thread/children/reports.js'
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ModelDefinition } from '../../agent/define.js'
+import type { Cancel } from '../../core/async/cancel.js'
 import { brokenText, collectAttachments } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
@@ -16,18 +17,23 @@ import { isObject, toJson } from '../../core/json.js'
 import type { FinishReason, ModelReplied, RecordedCall } from '../../core/records/record.js'
 import type { StepRules, TurnRules } from '../../core/records/rules.js'
 import type { SessionRole } from '../../core/records/session.js'
+import type { AskedHook } from '../../core/records/hook.js'
 import { parseOrThrow } from '../../core/schema.js'
+import type { Schema } from '../../core/schema.js'
+import type { HookSet } from '../hooks/hook-sets.js'
 import type { Usage } from '../../core/usage.js'
 import type { ModelReply, RequestedCall } from '../../models/port.js'
 import { checkReplySize } from '../../models/retry/reply-limits.js'
 import { checkArgs } from '../../tools/args.js'
 import { maxStepsOf, offeredTo } from './agent-setup.js'
 import type { AgentSetup, ResponseForm } from './agent-setup.js'
-import { createReplyContext, recordChildCall } from './child-calls.js'
+import { childSchema, createReplyContext, markReply, recordChildCall } from './child-calls.js'
 import type { ChildDefinitions, IndexedCall, ReplyContext } from './child-calls.js'
 import { recordHandoff } from './handoffs.js'
 import type { HandoffReply } from './handoffs.js'
-import { recordPromptCall } from './prompt-calls.js'
+import { blockedCalls, recordHookedCalls, withResultHooks } from './hooked-calls.js'
+import type { HookedCall } from './hooked-calls.js'
+import { promptSchema, recordPromptCall } from './prompt-calls.js'
 import { cutCall, replyRules } from './reply-meaning.js'
 import { asLastAnswer, noRoundLeft, skippedCall } from './tool-rounds.js'
 import { recordCall } from './tool-calls.js'
@@ -37,6 +43,11 @@ export interface ModelAnswer {
   readonly step: number
   readonly reply: ModelReply
   readonly state: ThreadState
+  /** Hooks that have changed the reply, or failed. */
+  readonly acted?: readonly AskedHook[]
+  /** A hook ends the turn with this reply: why. */
+  readonly block?: string
+  readonly cancel?: Cancel
 }
 
 /** A promise only where a definition's own function returns one. */
@@ -60,6 +71,8 @@ export function toLanding(
     context: createReplyContext(definitions, state, step),
     handoff: {},
   }
+  const { before_call: before, subagent_created: created } = hooksOf(recording, state)
+  if (before || created || answer.block !== undefined) return toHookedLanding(recording, answer)
   const isDual = state.turn?.session !== undefined
   const calls = wanted.calls.map((call, index) => {
     const skipped = skippedCall(noRound, call)
@@ -68,6 +81,61 @@ export function toLanding(
   return calls.every(isRecorded)
     ? landingOf(recording, answer, calls)
     : Promise.all(calls).then((recorded) => landingOf(recording, answer, recorded))
+}
+
+/** Hooks are asked about each call; with what they want the reply is recorded. */
+async function toHookedLanding(recording: Recording, answer: ModelAnswer): Promise<Landing> {
+  const { definitions, setup } = recording
+  const { hooks, envs } = definitions
+  const { state, step, cancel, acted = [] } = answer
+  const side = state.turn?.session?.side
+  if (!hooks || answer.block !== undefined) return blockedLanding(recording, answer, answer.block ?? '')
+  const asking = { state, step, redactor: envs.redactor(state), ...defined({ side, cancel }) }
+  const hooked = await recordHookedCalls(hooks, asking, hookedCalls(recording))
+  const all = [...acted, ...hooked.acted]
+  if (hooked.block !== undefined) return blockedLanding(recording, { ...answer, acted: all }, hooked.block)
+  const calls = hooked.calls.map((call) => withSessionRole(setup, call, side !== undefined))
+  return landingOf(recording, { ...answer, acted: all }, calls)
+}
+
+const noHooks: HookSet = {}
+
+function hooksOf({ definitions }: Recording, { agent, turn }: ThreadState): HookSet {
+  return definitions.hooks?.of(agent, turn?.session?.side) ?? noHooks
+}
+
+function* hookedCalls(recording: Recording): Generator<HookedCall> {
+  const { reply, context, handoff, noRound } = recording
+  for (const [index, requested] of reply.calls.entries()) {
+    const takeBack = markReply(context)
+    const { to } = handoff
+    yield {
+      requested,
+      schema: noRound === undefined ? schemaOf(recording, requested) : undefined,
+      record: (args) => skippedCall(noRound, requested) ?? recordOf(recording, { ...requested, args }, index),
+      takeBack() {
+        takeBack()
+        if (to === undefined) delete handoff.to
+      },
+    }
+  }
+}
+
+/** Undefined: what is recorded of it is no question to hooks. */
+function schemaOf({ definitions: { app }, setup, reply, caller }: Recording, call: RequestedCall): Schema | undefined {
+  if (cutCall(reply, call) || (call.tool === 'response' && setup.response)) return undefined
+  if (caller.allowed.has(call.tool)) return app.tools.get(call.tool)?.args
+  return (
+    childSchema(setup.childTools, call.tool) ??
+    promptSchema(setup.promptTools, call.tool) ??
+    setup.handoffs.byName.get(call.tool)
+  )
+}
+
+/** Nothing of the reply is run. */
+function blockedLanding(recording: Recording, answer: ModelAnswer, why: string): Landing {
+  const landing = landingOf({ ...recording, handoff: {} }, answer, blockedCalls(recording.reply.calls, why))
+  return { ...landing, reply: { ...landing.reply, stop: 'hook_blocked', stopDetail: why } }
 }
 
 /** What the calls of one reply share while they are recorded. */
@@ -101,11 +169,16 @@ function recordOf(recording: Recording, call: RequestedCall, index: number): May
   )
 }
 
+type ReplyLanding = Extract<Landing, { readonly kind: 'reply' }>
+
 function landingOf(
-  { definitions: { app, turnRules }, setup, reply, handoff, noRound }: Recording,
-  { step, state }: ModelAnswer,
+  recording: Recording,
+  { step, state, acted = [] }: ModelAnswer,
   calls: readonly RecordedCall[],
-): Landing {
+): ReplyLanding {
+  const { definitions, setup, reply, handoff, noRound } = recording
+  const { app, turnRules } = definitions
+  const set = hooksOf(recording, state)
   const side = state.turn?.session?.side
   // The next step would be one of the agent that takes over.
   const maxSteps = maxStepsOf(handoff.to === undefined ? setup.agent : app.agents.get(handoff.to), side)
@@ -113,11 +186,12 @@ function landingOf(
     step,
     model: reply.model ?? setup.model.name,
     text: reply.text,
-    calls,
+    calls: set.after_call ? calls.map((call) => withResultHooks(set, call)) : calls,
     usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model),
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
     ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label }),
     ...(handoff.to !== undefined && defined({ rules: rulesAfter(state, turnRules?.(handoff.to)) })),
+    ...(acted.length > 0 && { hooks: acted }),
   }
   return { kind: 'reply', reply: recorded, rules: { ...replyRules(setup, maxSteps), ...defined({ noRound }) } }
 }
@@ -144,9 +218,17 @@ function withRole(
   call: MaybePromise<RecordedCall>,
   isDual: boolean,
 ): MaybePromise<RecordedCall> {
-  const { roles, response } = setup
+  return call instanceof Promise
+    ? call.then((recorded) => withSessionRole(setup, recorded, isDual))
+    : withSessionRole(setup, call, isDual)
+}
+
+function withSessionRole(
+  { roles, response }: Pick<AgentSetup, 'roles' | 'response'>,
+  call: RecordedCall,
+  isDual: boolean,
+): RecordedCall {
   if (roles.size === 0 && !(isDual && response)) return call
-  if (call instanceof Promise) return call.then((recorded) => withRole(setup, recorded, isDual))
   const session = isDual && call.tool === 'response' ? answeredBySide : roles.get(call.tool)
   return session ? { ...call, session } : call
 }

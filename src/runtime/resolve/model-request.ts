@@ -2,7 +2,8 @@
  * What a thread asks of its model in one step. Pure: a function of the agent's setup, the thread's state and its
  * variables.
  *
- * - The request holds the thread's own transcript, or a window of it that grows by appending; never a copy.
+ * - The request holds the thread's own transcript, or a window of it that grows by appending; a copy only where hooks
+ *   add a message for this request alone.
  */
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -52,8 +53,11 @@ const lastRequest =
 const cutRequest =
   'Your last reply was cut at its limit of output tokens. Go on exactly where it ended, and repeat nothing of it.'
 
+/** What is said once stands behind all others: what comes before is as it was. */
 function messagesFor({ prompt }: AgentSetup, state: ThreadState): readonly Message[] {
-  const messages = windowOf(state, prompt)
+  const window = windowOf(state, prompt)
+  const { once } = state.turn ?? {}
+  const messages = once ? [...window, ...once] : window
   const text = saidOnce(prompt, state)
   if (text === undefined) return messages
   return [...messages, { id: `once_${state.step + 1}`, role: 'system', text, at: state.stepAt, silent: true }]

@@ -52,6 +52,12 @@ function givesOf(
   })
 }
 
+/** The args of a prompt; undefined: the name is of none. */
+export function promptSchema({ byName }: PromptTools, tool: string): Schema | undefined {
+  const promptTool = byName.get(tool)
+  return promptTool && (promptTool.required ?? messageArgs)
+}
+
 /** Undefined: the call names no prompt. */
 export function recordPromptCall(
   { byName }: PromptTools,

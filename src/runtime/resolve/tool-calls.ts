@@ -20,6 +20,7 @@ import type { CallPolicy, Hold, RecordedCall } from '../../core/records/record.j
 import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
+import type { Hooks } from '../hooks/ask-hooks.js'
 import { skillRefusal } from '../../tools/own/skills.js'
 import type { Environments } from '../secrets/environment.js'
 import type { RulesOfAgent } from './turn-rules.js'
@@ -29,6 +30,8 @@ export interface CallDefinitions {
   readonly envs: Environments
   /** Absent where no turn goes on: a recorded thread is compared with definitions. */
   readonly turnRules?: RulesOfAgent
+  /** Absent where the app has none, and in a replay: what hooks decided is taken as it was. */
+  readonly hooks?: Hooks | undefined
 }
 
 export interface CallerContext {

@@ -6,6 +6,7 @@ import type { App } from '../../agent/app.js'
 import { sideOf } from '../../agent/sides.js'
 import { defined } from '../../core/defined.js'
 import type { RepetitionRule, StepRules, TurnRules } from '../../core/records/rules.js'
+import type { HooksOfAgent, HookSet } from '../hooks/hook-sets.js'
 import type { SideName } from '../../core/records/message.js'
 
 /** What the options of a host say for all agents. */
@@ -13,18 +14,23 @@ export interface RuleSettings {
   readonly repetition?: RepetitionRule
 }
 
+interface RuleSources extends RuleSettings {
+  readonly hooksOf?: HooksOfAgent
+}
+
 /** Undefined: no rule. */
 export type RulesOfAgent = (agent: string) => TurnRules | undefined
 
-export function createTurnRules(app: App, settings: RuleSettings): RulesOfAgent {
+/** `hooksOf`: absent where the app has no hooks. */
+export function createTurnRules(app: App, settings: RuleSettings, hooksOf?: HooksOfAgent): RulesOfAgent {
   const made = new Map<string, TurnRules | undefined>()
   return (agent) => {
-    if (!made.has(agent)) made.set(agent, turnRulesOf(app, agent, settings))
+    if (!made.has(agent)) made.set(agent, turnRulesOf(app, agent, { ...settings, ...defined({ hooksOf }) }))
     return made.get(agent)
   }
 }
 
-function turnRulesOf(app: App, agent: string, settings: RuleSettings): TurnRules | undefined {
+function turnRulesOf(app: App, agent: string, settings: RuleSources): TurnRules | undefined {
   const a = rulesOfSide(app, { agent, side: 'a' }, settings) ?? {}
   const b = rulesOfSide(app, { agent, side: 'b' }, settings)
   return isEmpty(a) && (!b || isEmpty(b)) ? undefined : { a, ...defined({ b }) }
@@ -34,12 +40,19 @@ function turnRulesOf(app: App, agent: string, settings: RuleSettings): TurnRules
 function rulesOfSide(
   { agents, prompts }: App,
   { agent: name, side }: { readonly agent: string; readonly side: SideName },
-  { repetition }: RuleSettings,
+  { repetition, hooksOf }: RuleSources,
 ): StepRules | undefined {
   const agent = agents.get(name)
   const own = agent && sideOf(agent, side)
-  const lastAnswer = own && prompts.get(own.prompt)?.lastAnswer ? (true as const) : undefined
-  return own && defined({ repetition, lastAnswer })
+  if (!own) return undefined
+  const lastAnswer = prompts.get(own.prompt)?.lastAnswer ? (true as const) : undefined
+  return defined({ repetition, lastAnswer, hooks: hooksOf && hookRules(hooksOf(name, side)) })
+}
+
+/** Undefined: none is asked between records. */
+function hookRules({ before_step, stop }: HookSet): StepRules['hooks'] {
+  const rules = defined({ step: before_step && true, stop: stop && true } as const)
+  return Object.keys(rules).length > 0 ? rules : undefined
 }
 
 function isEmpty(rules: StepRules): boolean {

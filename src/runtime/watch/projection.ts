@@ -9,7 +9,7 @@
  */
 import { statusReported } from '../../../actors/thread/children/reports.js'
 import { fold } from '../../../actors/thread/fold.js'
-import { awaitsVerdict } from '../../../actors/thread/calls/slots.js'
+import { isSettled } from '../../../actors/thread/calls/slots.js'
 import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import type { Status, ThreadState, Turn } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
@@ -288,7 +288,7 @@ export class Projector {
 export function messagesOf(state: ThreadState): readonly Message[] {
   const edits = editsOf(state.edits)
   const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)]
-  return all.flatMap((message) => withEdits(edits, message) ?? []).map(shown)
+  return all.flatMap((message) => withEdits(edits, message, 'person') ?? []).map(shown)
 }
 
 function since(items: readonly Message[], known: number): readonly Message[] {
@@ -316,7 +316,7 @@ function callOf(slot: Slot, id: string, taken: boolean): RunCall {
   const { tool, args } = call
   const child = call.child && childOf(call.child)
   // Files of a child get their names when the call is taken: its answer is what the model reads then.
-  const counts = outcome !== undefined && !awaitsVerdict(slot) && (taken || !given?.attachments)
+  const counts = outcome !== undefined && isSettled(slot) && (taken || !given?.attachments)
   if (counts) return { id, tool, args, outcome, ...defined({ child, fromCache: verdict === 'cached' || undefined }) }
   const returned = outcome !== undefined || join !== undefined || undefined
   return { id, tool, args, ...defined({ child, waitsFor: hold?.why, missing: hold?.missing, returned }) }

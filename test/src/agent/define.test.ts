@@ -1,4 +1,6 @@
 /** Definitions are plain data; the types of what is built from them are known. */
+import { createApp } from '../../../src/agent/app.js'
+import { defineHook } from '../../../src/agent/define-hook.js'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
@@ -62,5 +64,45 @@ describe('the surface', () => {
     expectTypeOf<Results['seq']>().toEqualTypeOf<number>()
     type Streamed = Run['textStream'] extends AsyncIterable<infer Item> ? Item : never
     expectTypeOf<Streamed>().toEqualTypeOf<string>()
+  })
+})
+
+describe('defineHook', () => {
+  it('D1: a hook is plain data, and its mistakes are found when the app is loaded', () => {
+    const run = (): never => {
+      throw new Error('it ran')
+    }
+    const look = defineTool({ name: 'look', args: z.object({}), execute: run })
+    const guard = defineHook({ name: 'guard', on: 'before_call', tools: [look], run })
+    expect(guard).toEqual({ kind: 'hook', name: 'guard', on: 'before_call', tools: ['look'], run })
+    expect(definePrompt({ name: 'p', prompt: '', model: 'm', hooks: [guard, 'other'] }).hooks).toEqual([
+      'guard',
+      'other',
+    ])
+    const base = [
+      look,
+      defineModel({ name: 'm', model: run }),
+      definePrompt({ name: 'p', prompt: '', model: 'm', hooks: ['guard', 'missing'] }),
+      defineAgent({ name: 'a', type: 'ai_human', sideA: { prompt: 'p' } }),
+    ]
+    const wrong = [
+      guard,
+      { ...defineHook({ name: 'ends', on: 'stop', onError: 'block', run }), show: 'after' as const },
+      { ...defineHook({ name: 'typo', on: 'stop', run }), timeout: 5 },
+      defineHook({ name: 'nothing', on: 'after_call', tools: ['nowhere'], run }),
+    ]
+    expect(() => createApp([...base, ...wrong], 'the app')).toThrow(
+      expect.objectContaining({
+        data: expect.objectContaining({
+          mistakes: [
+            expect.stringContaining('hook "ends": `show` is for the point \'after_step\''),
+            expect.stringContaining("hook \"ends\": `onError: 'block'` is not for the point 'stop'"),
+            'hook "typo": timeout: there is no such field; did you mean timeoutMs?',
+            expect.stringContaining('prompt "p" names the hook "missing"; there are: guard'),
+            expect.stringContaining('hook "nothing" names the tool "nowhere"'),
+          ],
+        }),
+      }),
+    )
   })
 })

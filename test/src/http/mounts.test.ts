@@ -40,7 +40,7 @@ async function urlOf(server: Server): Promise<string> {
 }
 
 /** Creates a thread, has it answer, follows its events, and asks for what is not there; the service's own route stays. */
-async function works(base: string, own: string): Promise<void> {
+async function works(base: string, own: string): Promise<boolean> {
   const { ask, stream } = asking(base)
   expect((await ask('/threads', { body: { agent: 'helper', id: 'one' } })).status).toBe(201)
   const answered = await ask('/threads/one/messages?wait=60000', { body: { text: 'hi' } })
@@ -60,6 +60,7 @@ async function works(base: string, own: string): Promise<void> {
   expect(await ask('/nothing')).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } })
   expect((await ask('/threads', { method: 'PUT' })).status).toBe(405)
   expect(await (await fetch(own)).text()).toBe('own')
+  return true
 }
 
 it('H4: Express 5', async () => {
@@ -68,7 +69,7 @@ it('H4: Express 5', async () => {
   app.get('/own', (_request, response) => void response.send('own'))
   app.use('/api/skein', (request, response) => void handler.node(request, response))
   const url = await urlOf(createServer(app))
-  await works(`${url}/api/skein`, `${url}/own`)
+  expect(await works(`${url}/api/skein`, `${url}/own`)).toBe(true)
 })
 
 it('H4: Express 5, behind its own JSON parser', async () => {
@@ -78,7 +79,7 @@ it('H4: Express 5, behind its own JSON parser', async () => {
   app.get('/own', (_request, response) => void response.send('own'))
   app.use('/api/skein', (request, response) => void handler.node(request, response))
   const url = await urlOf(createServer(app))
-  await works(`${url}/api/skein`, `${url}/own`)
+  expect(await works(`${url}/api/skein`, `${url}/own`)).toBe(true)
 })
 
 it('H4: Fastify 5', async () => {
@@ -101,7 +102,7 @@ it('H4: Fastify 5', async () => {
     await app.close()
   })
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-  await works(`${url}/api/skein`, `${url}/own`)
+  expect(await works(`${url}/api/skein`, `${url}/own`)).toBe(true)
 })
 
 it('H4: Hono', async () => {
@@ -112,7 +113,7 @@ it('H4: Hono', async () => {
   const url = await new Promise<string>((resolve) => {
     server.once('listening', () => resolve(urlOf(server)))
   })
-  await works(`${url}/api/skein`, `${url}/own`)
+  expect(await works(`${url}/api/skein`, `${url}/own`)).toBe(true)
 })
 
 it('H4: route handlers that get a whole request, as those of Next.js', async () => {
@@ -137,7 +138,7 @@ it('H4: route handlers that get a whole request, as those of Next.js', async () 
   const url = await new Promise<string>((resolve) => {
     server.once('listening', () => resolve(urlOf(server)))
   })
-  await works(`${url}/api/skein`, `${url}/own`)
+  expect(await works(`${url}/api/skein`, `${url}/own`)).toBe(true)
 })
 
 it('H4: plain node:http; two skeins in one process have nothing in common', async () => {
@@ -148,9 +149,9 @@ it('H4: plain node:http; two skeins in one process have nothing in common', asyn
     void (request.url?.startsWith('/a/') ? first : second).node(request, response)
   })
   const url = await urlOf(server)
-  await works(`${url}/a`, `${url}/own`)
+  expect(await works(`${url}/a`, `${url}/own`)).toBe(true)
   expect((await asking(`${url}/b`).ask('/threads')).body).toEqual({ threads: [] })
-  await works(`${url}/b`, `${url}/own`)
+  expect(await works(`${url}/b`, `${url}/own`)).toBe(true)
 })
 
 it('H4: a handler that is closed ends its streams and refuses requests; turns go on', async () => {

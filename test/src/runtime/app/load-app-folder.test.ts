@@ -97,22 +97,32 @@ describe('loadApp(folder)', () => {
     expect([...(await loadApp(dir)).tools.keys()]).toEqual(['count', 'search-docs'])
   })
 
-  it('D2: hooks and endpoints are left out, and that is said', async () => {
+  it('D2: files in hooks/ are hooks, named after their files', async () => {
+    const prompt = definitions['prompts/lead.ts']
     await put({
       ...definitions,
-      'hooks/before.ts': 'throw new Error("not now")',
+      'prompts/lead.ts': prompt.replace('{', "{ hooks: ['guard'],"),
+      'hooks/guard.ts': `export default { kind: 'hook', on: 'stop', run() { return undefined } }`,
+    })
+    const app = await loadApp(dir)
+    expect([...app.hooks.keys()]).toEqual(['guard'])
+    expect(await message({ 'hooks/wrong.ts': `export default { kind: 'model', model: {} }` })).toContain(
+      'hooks/wrong.ts: it exports a model; hooks/ holds hooks',
+    )
+  })
+
+  it('D2: endpoints are left out, and that is said', async () => {
+    await put({
+      ...definitions,
       'api/v1/status.ts': 'throw new Error("not now")',
     })
     const { warnings } = await loadApp(dir)
-    expect(warnings).toEqual([
-      `${join(dir, 'hooks')}: hooks/ is not supported yet; its files are left out`,
-      `${join(dir, 'api')}: api/ is not supported yet; its files are left out`,
-    ])
+    expect(warnings).toEqual([`${join(dir, 'api')}: api/ is not supported yet; its files are left out`])
   })
 
   it('D2: an empty folder says what belongs in it', async () => {
     expect(await message({ 'tools/README.md': '' })).toMatch(
-      new RegExp(`^the folder ${dir} holds no app: no file in agents/, prompts/, tools/, models/`),
+      new RegExp(`^the folder ${dir} holds no app: no file in agents/, prompts/, tools/, models/, hooks/`),
     )
   })
 

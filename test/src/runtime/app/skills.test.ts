@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { agentOfPrompt } from '../../../../src/agent/callable.js'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
 import type { Definition, Prompt, ToolDefinition } from '../../../../src/agent/define.js'
 import { fromSkills } from '../../../../src/agent/skills.js'
@@ -11,6 +12,7 @@ import { memory } from '../../../../src/backend/memory/memory.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
 import type { ScriptedModel, ScriptedReply } from '../../../../src/models/scripted.js'
 import { loadAppWithTools } from '../../../../src/runtime/app/load.js'
+import { createAgentSetup } from '../../../../src/runtime/resolve/agent-setup.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { looseTool } from '../../../helpers/app.js'
 import { deferred, until } from '../../../helpers/deferred.js'
@@ -164,6 +166,15 @@ describe('skills', () => {
     )
   })
 
+  it('E2: a prompt that is called as a tool could not follow one, and is offered none', async () => {
+    const { app } = await loadAppWithTools(reader([], { skills: true, exposeAsTool: true }).app)
+    expect(createAgentSetup(app, 'helper').skills).toEqual(names)
+    expect(createAgentSetup(app, agentOfPrompt('p').name)).toMatchObject({
+      text: ['You help.'],
+      offered: { specs: [] },
+    })
+  })
+
   it('E2: names of skills are checked when the app is loaded, and their tools’ names are Skein’s', async () => {
     const [set, model] = reader([]).app
     const prompt = { kind: 'prompt', name: 'p', prompt: 'x', model: 'scripted', skills: ['code-reviw'] } as const
@@ -173,6 +184,9 @@ describe('skills', () => {
     await expect(
       loadAppWithTools([set, model, looseTool('load_skill', () => '')] as readonly Definition[]),
     ).rejects.toThrow('this name belongs to Skein')
+    await expect(
+      loadAppWithTools([looseTool('mine', () => '', { uses: ['load_skill'] })] as readonly Definition[]),
+    ).rejects.toThrow('tool "mine" uses the tool "load_skill"; there are: ')
   })
 })
 

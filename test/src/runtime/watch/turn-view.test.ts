@@ -176,6 +176,8 @@ describe('a view of a turn', () => {
     eachTurn(({ messages }, lived) => expect(messages).toEqual(lived.messages))
   })
 
+  const hookTexts = ['[the result was dropped]', 'in other words']
+
   it('R1: each call is answered once, with what the model reads of it', () => {
     eachTurn(({ answers, messages }, { over }) => {
       expect(new Set(answers.map(({ id }) => id)).size).toBe(answers.length)
@@ -183,6 +185,8 @@ describe('a view of a turn', () => {
       for (const { call, failed, text } of told) {
         const outcome = answers.find(({ id }) => id === call)?.outcome
         expect(outcome && !outcome.ok ? outcome.failure : undefined).toEqual(failed)
+        // What hooks say in its place (life.ts) is not the outcome.
+        if (hookTexts.some((said) => text.includes(said))) continue
         expect(text).toContain(outcome?.ok ? resultText(outcome.value) : '')
       }
       const ids = (all: readonly (string | undefined)[]) => (over ? all.toSorted() : [])
