@@ -68,7 +68,11 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
           const turn = await Promise.race([pending, beat.next()])
           if ('ticked' in turn) return controller.enqueue(encoder.encode(clockText()))
           pending = undefined
-          if (turn.next.done) return finish(controller)
+          if (turn.next.done) {
+            // A server that closes ends its streams too, but they have not come to their end.
+            if (!options.signal.aborted) controller.enqueue(encoder.encode(textOf({ event: 'end', data: {} })))
+            return finish(controller)
+          }
           controller.enqueue(encoder.encode(textOf(turn.next.value)))
         } catch (thrown) {
           controller.enqueue(encoder.encode(textOf(lastWord(thrown))))

@@ -32,8 +32,8 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option(
       '--key-env <name=scopes>',
-      'a variable of the environment that holds a key, as SHOP_KEY=write,approve; a name alone may do everything; may ' +
-        'be given several times',
+      'a variable of the environment that holds a key, as SHOP_KEY=write,approve; a name alone may do everything; ' +
+        'may be given several times',
       several,
     )
     .option('--keys <file>', 'JSON file with { keys: [{ name, sha256, scopes }] }; skein keys new makes entries')
