@@ -34,7 +34,7 @@ type Comment = { readonly comment?: string }
 export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list' | 'watch'> {
   approve(id: string, options?: Comment & { readonly args?: unknown }): Promise<void>
   reject(id: string, options?: Comment): Promise<void>
-  answer(id: string, output: unknown): Promise<void>
+  answer(id: string, output: unknown, options?: Readonly<Record<never, never>>): Promise<void>
 }
 
 export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWaits' | 'hosted' | 'hosts' | 'close'> {
@@ -142,7 +142,10 @@ function createInbox(transport: Transport): RemoteInbox {
       checkKnown('inbox.reject', options, decisionNames)
       await decide(transport, ['reject', ...pairOf(id)], options)
     },
-    answer: async (id, output) => decide(transport, ['answer', ...pairOf(id)], { output }),
+    async answer(id, output, options = {}) {
+      checkKnown('inbox.answer', options, new Set())
+      await decide(transport, ['answer', ...pairOf(id)], { output })
+    },
   }
 }
 

@@ -61,6 +61,7 @@ export interface RemoteThread extends Pick<Thread, AsLocal> {
   readonly files: RemoteFiles
 }
 
+const grantNames: ReadonlySet<string> = new Set(['resume'])
 const eventNames: ReadonlySet<string> = new Set(['from', 'until', 'signal'])
 
 export function eventsAt(
@@ -112,7 +113,10 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
     pause: (options = {}) => changes('pause', options),
     resume: (options = {}) => changes('resume', options),
     terminate: (options = {}) => changes('terminate', options),
-    grant: (amounts, options = {}) => post('budget', { amounts, ...options }),
+    async grant(amounts, options = {}) {
+      checkKnown('grant', options, grantNames)
+      await post('budget', { amounts, ...options })
+    },
     events: (options = {}) => eventsAt(transport, `${path}/events`, options),
     files: createFiles(transport, id),
     kv: createValues(transport, path),

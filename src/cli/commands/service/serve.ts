@@ -13,7 +13,6 @@ import type { ExitCode } from '../../exit.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../../serving.js'
 import type { ServeFlags, ServeRequest, TellLine } from '../../serving.js'
-import { several } from '../../settings.js'
 
 interface HttpFlags {
   readonly port: string
@@ -25,21 +24,18 @@ interface HttpFlags {
 }
 
 type Flags = ServeFlags & HttpFlags
+type GlobalKeys = Pick<HttpFlags, 'keyEnv'>
 
 export function register(command: Command, runCommand: RunCommand): void {
   serveOptions(command)
     .option('--port <port>', 'port to listen on; 0: any that is free', '4100')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option(
-      '--key-env <name=scopes>',
-      'a variable of the environment that holds a key, as SHOP_KEY=write,approve; a name alone may do everything; ' +
-        'may be given several times',
-      several,
-    )
     .option('--keys <file>', 'JSON file with { keys: [{ name, sha256, scopes }] }; skein keys new makes entries')
     .option('--no-auth', 'anyone who reaches it may do everything; on loopback only')
     .action((app: string, options: Flags) =>
-      runCommand(command, (context) => serveHttp(context, { ...options, app }, options)),
+      runCommand(command, (context) =>
+        serveHttp(context, { ...options, app }, { ...options, ...command.optsWithGlobals<GlobalKeys>() }),
+      ),
     )
 }
 
