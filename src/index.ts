@@ -15,6 +15,7 @@ export { fromAiSdk } from './models/ai-sdk/adapter.js'
 
 export type {
   AgentDefinition,
+  ContextOptions,
   Definition,
   ModelDefinition,
   PromptDefinition,
@@ -40,7 +41,7 @@ export type {
   InferToolOutput,
   ToolCallOf,
 } from './agent/infer.js'
-export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
+export type { MaxToolRounds, PromptStopWhen, StopFunction, StopWhen, TurnAfterStep, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'
@@ -55,6 +56,7 @@ export type {
   SendOptions,
   ToolContexts,
 } from './runtime/handles/sent-message.js'
+export type { ContextQuery, LeftOutMessage, ThreadContext } from './runtime/handles/thread-context.js'
 export type { EventOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
 export type { ExportOptions, ThreadExport } from './runtime/handles/thread-export.js'
 export type { GrantOptions } from './runtime/handles/grant.js'

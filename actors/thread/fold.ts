@@ -32,6 +32,7 @@ import {
   callReturned,
   callSettled,
 } from './calls/calls.js'
+import { noteGrowth, reduceContext } from './turn/context.js'
 import { addEdit } from './turn/edits.js'
 import { firstMessages, takeHooks } from './turn/hooks.js'
 import { endTurn, makeCalls, startTurn, takeReply } from './turn/turn.js'
@@ -65,7 +66,9 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
     throw broken('FO4', `record ${record.seq} follows ${state.seq} in thread ${state.id}`)
   state.seq = record.seq
   state.updatedAt = record.at
+  const known = state.transcript.items.length
   const changed = absorb(record.type, state, record)
+  noteGrowth(state, known)
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
   const moved = move(state.position, signalOf(state, record))
@@ -85,6 +88,7 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'messages.withdrawn': messagesWithdrawn,
   'turn.started': startTurn,
   'model.replied': takeReply,
+  'context.reduced': reduceContext,
   'calls.made': makeCalls,
   'turn.ended': endTurn,
   'hook.decided': takeHooks,

@@ -7,7 +7,14 @@
  * OU3 A call with a side effect is a barrier: it waits for the calls before it, runs alone, and those behind it wait;
  *     one that commutes waits for its intent only. A call that waits for someone holds back later barriers alone (T3).
  */
-import { callDeadlineKey, callKey, modelKey, scheduleKey, turnDeadlineKey } from '../../src/core/effect.js'
+import {
+  callDeadlineKey,
+  callKey,
+  reductionKey,
+  modelKey,
+  scheduleKey,
+  turnDeadlineKey,
+} from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
 import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
 import type { Scheduled } from '../../src/core/records/schedule.js'
@@ -20,6 +27,7 @@ import { owesUsageReport } from './budget/usage.js'
 import { nextHook } from './turn/hooks.js'
 import { hasEnded } from './state.js'
 import type { ThreadState } from './state.js'
+import { isTooLong } from './turn/context.js'
 import { isStopped } from './turn/last-answer.js'
 import { dueRestart } from './children/supervision.js'
 
@@ -40,7 +48,7 @@ export function outstanding(state: ThreadState): Effect[] {
   if (hook) effects.push(hook)
   if (isStopped(turn) && slots.open === 0) return effects
   if (position.work !== 'thinking') effects.push(...calls(state))
-  else if (!hook) effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
+  else if (!hook) effects.push(nextRequest(state))
   return effects
 }
 
@@ -49,6 +57,14 @@ function* calls(state: ThreadState): Generator<Effect> {
   for (const { slot, index } of startable(state))
     if (!slot.call.sideEffect || slot.began || slot.answer)
       yield { kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) }
+}
+
+/** The model is asked for the next step, once what it reads is short enough. */
+function nextRequest(state: ThreadState): Effect {
+  const step = state.step + 1
+  return isTooLong(state)
+    ? { kind: 'context', key: reductionKey(step), step }
+    : { kind: 'model', key: modelKey(step), step }
 }
 
 /** Another run of a call is another effect: after a stale read, with an answer, to merge a child's files. */

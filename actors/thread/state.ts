@@ -37,6 +37,7 @@ import type { Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
 import type { RecentCall } from './decide/repetition.js'
+import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
@@ -293,6 +294,8 @@ export interface ThreadState {
   budget: BudgetAccount | undefined
   /** The parent was told that this thread has ended. */
   parentKnowsEnd: boolean
+  /** What models read of the conversation where that is limited, by view (`ContextRule.of`). */
+  contexts: Record<string, ContextView>
   /** Messages that read otherwise than they were recorded, the last edit last; or that no model reads. */
   edits: readonly MessageEdit[]
   transcript: Transcript
@@ -344,6 +347,7 @@ export function createState(id: string): ThreadState {
     unreported: [],
     budget: undefined,
     parentKnowsEnd: false,
+    contexts: {},
     edits: [],
     transcript: { skipped: 0, items: [] },
   }

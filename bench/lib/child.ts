@@ -30,7 +30,11 @@ export interface Job {
     | 'inject'
     | 'import'
     | 'start'
+    | 'w9'
   readonly folder?: string
+  /** W9: steps of the turn, and what its model takes. */
+  readonly steps?: number
+  readonly contextTokens?: number
   readonly sizes?: readonly number[]
   readonly turns?: number
   /** Turns before anything counts; in W1 of 50 steps. */

@@ -24,6 +24,7 @@ export interface Figure {
     | 'w6 across'
     | 'w7'
     | 'w8'
+    | 'w9'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
   /** What was measured: a number of steps in W1, of children in W3, else words. */
@@ -40,6 +41,8 @@ export interface Figure {
     | 'KB'
     | 'MB'
     | 'children'
+    | 'tokens'
+    | 'summaries'
   readonly best: number
   readonly median: number
   readonly p99: number

@@ -7,6 +7,7 @@ import { regimeNames } from './regimes.js'
 import type { Regime } from './regimes.js'
 import { calls, idealMs } from './w2.js'
 import { messages } from './w4.js'
+import { w9Goals } from './w9.js'
 
 export interface Goal {
   readonly text: string
@@ -50,6 +51,7 @@ export function judge(figures: Figures): Goal[] {
     ...w6AcrossGoals(figures),
     ...w7Goals(figures),
     ...w8Goals(figures),
+    ...w9Goals(figures),
   ]
 }
 

@@ -42,6 +42,7 @@ export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal
     w6AcrossTable(find),
     w7Table(figures),
     plainTable('W8: start-up', 'w8', figures),
+    plainTable('W9: 10,000 steps in a context of 20,000 tokens', 'w9', figures),
     ...around.notes,
   ]
   return `${sections.filter(Boolean).join('\n\n')}\n`

@@ -66,9 +66,47 @@ export const limits: Section = {
   ),
   L3: item(
     'Context is summarised and archived, and can be recovered',
-    open('Past a number of tokens the context is summarised'),
-    open('Old tool outputs are archived behind markers'),
-    open('The newest batch is never archived'),
+    proved(
+      'Past a number of tokens the context is summarised',
+      'L3: is reduced at the trigger to the target; usage is reported: %s',
+      'L3: the summary begins with the request, word for word, and with what was said to steer',
+      'L3: a summary that %s costs nothing but the room: what was archived counts, and it is not tried at every step',
+      'L3: `context: false` and a model without `contextTokens` leave everything as it was',
+    ),
+    proved(
+      'Old tool outputs are archived behind markers, and `get_tool_response` recovers them',
+      'L3: markers alone, where they free enough; `retention: keep` is never one',
+      'L3, T12: a marker names a call whose result get_tool_response gives back, also past a summary and after a restart',
+    ),
+    proved(
+      'The newest batch is never archived',
+      'L3: the newest batch is never archived or summarised, whatever the sizes; calls keep their results',
+    ),
+    proved(
+      "Between reductions requests only grow, and a summary is asked for with the thread's own request",
+      'L3: requests are append-only between reductions, and a summary is the request and one message more',
+      'L3: with @ai-sdk/anthropic a summary request has the one before it as its prefix, byte by byte, and is marked to be cached',
+    ),
+    proved(
+      'A crash anywhere leads to the same transcript with the same requests',
+      'L3, P1: a journal cut before any record goes on to the same transcript with the same requests',
+      'B8, L3: a reader whose context is short reads the same, archives the same and pays the same, whatever dies',
+    ),
+    proved(
+      'Nothing leaks: sides, prompts that leave out the past, secrets',
+      'L3, S11: each side has a view of its own, and nothing of the other one is in its summaries',
+      'L3, D5: a summary of an earlier turn is read by a prompt that %s',
+      'L3, S6: an agent that takes over and leaves out the past begins a view of its own',
+      'L3, F3: a secret that the model says again is masked in the summary',
+    ),
+    proved(
+      'Summaries are paid for',
+      'L3, O2, L1: a summary is paid for: usage, limits and budgets have it, and it is no step',
+    ),
+    proved(
+      'What a thread with a summary costs does not grow with its history',
+      'L3: wakes from a snapshot and its tail, reads no history, and its messages are whole',
+    ),
     proved(
       'One result is cut at a cap, the raw is kept, and `get_tool_response` gives it',
       'T12: a long result is cut, and the whole can be asked for; only then',

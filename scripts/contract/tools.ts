@@ -149,8 +149,9 @@ export const tools: Section = {
       'whatever is asked, at most one is in progress and the version counts the changes',
     ),
     proved(
-      '`get_tool_response` is there only for a result that was cut, and refuses other ids',
+      '`get_tool_response` gives results that were cut or archived, and refuses other ids',
       'T12: a long result is cut, and the whole can be asked for; only then',
+      'L3, T12: a marker names a call whose result get_tool_response gives back, also past a summary and after a restart',
     ),
     proved(
       '`response` is there only with an output schema',

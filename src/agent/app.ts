@@ -23,6 +23,7 @@ import { effectOf } from './effect.js'
 import { lookalike } from './lookalike.js'
 import { agentOfPrompt, toolsNamed } from './callable.js'
 import { checkHook } from './checks/hooks.js'
+import { contextMistake } from './context-limits.js'
 import { checkMentions } from './checks/mentions.js'
 import type { Claim, MentionChecks } from './checks/mentions.js'
 import { checkShown } from './prompt-parts.js'
@@ -173,6 +174,12 @@ function checkTogether(app: Definitions): readonly Mistake[] {
     ...[...app.tools.values()].flatMap((tool) => checkEffect(tool, app).map((text) => mistake(tool, text))),
     ...sharedConflicts(app.tools.values()).map((text): Mistake => ({ code: 'BAD_OPTION', text })),
     ...checkShown(app, (name) => keeperOf(app, name)),
+    ...[...app.prompts.values()].flatMap((prompt) => {
+      const text = contextMistake(app, prompt)
+      return text === undefined
+        ? []
+        : [{ code: 'BAD_OPTION' as const, definition: prompt, text: `${titleOf(prompt)} ${text}` }]
+    }),
     ...shortSecrets(app).map(({ definition, text }) => mistake(definition, text)),
     ...[...app.agents.values()].flatMap((agent) =>
       checkSides(agent, app).map((text): Mistake => ({

@@ -6,7 +6,7 @@ import type { Json } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import type { Model } from '../models/port.js'
 import type { NameOf, NameOr } from './naming.js'
-import type { MaxToolRounds, StopWhen } from './stop.js'
+import type { MaxToolRounds, PromptStopWhen } from './stop.js'
 
 /** A variable whose value comes from the environment of the thread. */
 export interface Variable {
@@ -144,6 +144,25 @@ export interface ModelSettings {
   readonly providerOptions?: { readonly [provider: string]: { readonly [setting: string]: Json } }
 }
 
+/** How a conversation is kept short enough for its model (L3). */
+export interface ContextOptions {
+  /** Tokens of a request at which it is reduced. Default 75 % of the model's `contextTokens`. */
+  readonly triggerTokens?: number
+  /** Tokens that a reduction leaves, about. Default 40 % of the model's `contextTokens`. */
+  readonly targetTokens?: number
+  /**
+   * Who summarises what was said, and the message that asks for it. Default: the prompt's own model, whose cache of
+   * the conversation is used. False: long results are archived, and nothing is summarised.
+   */
+  readonly summary?: SummaryOptions | false
+}
+
+export interface SummaryOptions {
+  /** Name of a model. */
+  readonly model?: string
+  readonly prompt?: string
+}
+
 /** `Input` and `Output` are its schemas, from which types are inferred (D8). */
 interface PromptFields<Input extends Schema = Schema, Output extends Schema = Schema> extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
@@ -154,6 +173,11 @@ interface PromptFields<Input extends Schema = Schema, Output extends Schema = Sc
   readonly includeChat?: boolean
   /** Default true: the model reads the calls of earlier turns and their results. */
   readonly includePastTools?: boolean
+  /**
+   * When the conversation becomes too long for its model, and what is done then. Default: on where its model says its
+   * `contextTokens`; false: never.
+   */
+  readonly context?: ContextOptions | false
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
   /** Variables that must have a value before the model is called. */
@@ -163,7 +187,7 @@ interface PromptFields<Input extends Schema = Schema, Output extends Schema = Sc
   /** The turn ends with a value of this schema, which the model passes to the tool `response`. */
   readonly outputSchema?: Output
   /** Its turns stop after a reply that meets any of these, when the calls of that reply are answered. */
-  readonly stopWhen?: StopWhen
+  readonly stopWhen?: PromptStopWhen
   /**
    * Rounds of calls in one turn: the calls of a further reply are not run, and the turn stops. 0: none is run, and the
    * caller reads them from `run.toolCalls()`. A function says of each reply with calls whether they may run.
@@ -231,6 +255,8 @@ interface ModelFields extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly model: ModelSource
+  /** How many tokens a request and its reply may have; with it conversations are kept within that. */
+  readonly contextTokens?: number
   /** Other names by which Markdown files may call it, such as `sonnet`; `inherit` is where they name none. */
   readonly aliases?: readonly string[]
   /** Retries after a rate limit, an outage or a broken stream, before the fallback. Default 4. */

@@ -34,6 +34,7 @@ import type { SkillsetDefinition } from './skills.js'
 export type {
   Agent,
   AgentDefinition,
+  ContextOptions,
   ModelChoice,
   ModelDefinition,
   ModelSource,

@@ -12,6 +12,7 @@ import { budgetSchema } from '../core/budget.js'
 import { isObject } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import { isSchema } from '../core/schema.js'
+import { contextForm, tokenCount } from './context-limits.js'
 import type { Definition } from './define.js'
 import { misnamedFields } from './checks/foreign-fields.js'
 import { lookalike } from './lookalike.js'
@@ -204,6 +205,7 @@ const forms = {
     tools: z.array(z.union([other, callable])).optional(),
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
+    context: contextForm.optional(),
     toolChoice: choice.optional(),
     hooks,
     parallelToolCalls: z.boolean().optional(),
@@ -227,6 +229,7 @@ const forms = {
     ),
     aliases: z.array(z.string().min(1)).optional(),
     fallback: z.array(other).optional(),
+    contextTokens: tokenCount.min(1_000, 'a model takes 1,000 tokens at least').optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
     structuredOutput: z.enum(['tool', 'native', 'native_with_tools']).optional(),

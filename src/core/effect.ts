@@ -15,6 +15,13 @@ export interface ModelEffect {
   readonly step: number
 }
 
+/** The conversation is too long for its model: results are archived, and what was said is summarised. */
+export interface ContextEffect {
+  readonly kind: 'context'
+  readonly key: string
+  readonly step: number
+}
+
 export interface CallEffect {
   readonly kind: 'call'
   readonly key: string
@@ -54,7 +61,14 @@ export interface RemovalEffect {
   readonly key: 'removal'
 }
 
-export type Effect = ModelEffect | CallEffect | HookEffect | DeadlineEffect | ScheduleEffect | RemovalEffect
+export type Effect =
+  | ModelEffect
+  | ContextEffect
+  | CallEffect
+  | HookEffect
+  | DeadlineEffect
+  | ScheduleEffect
+  | RemovalEffect
 
 export type Outcome =
   /** `whole`: the value is too long for the journal, so it is cut to its beginning as text; the blob has all of it. */
@@ -62,6 +76,7 @@ export type Outcome =
   | { readonly ok: false; readonly failure: Failure }
 
 export const modelKey = (step: number): string => `step/${step}/model`
+export const reductionKey = (step: number): string => `step/${step}/context`
 export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`
 export const stepHookKey = (step: number): string => `hook/step/${step}`
 export const resultHookKey = (step: number, index: number): string => `hook/step/${step}/call/${index}`

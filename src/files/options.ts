@@ -14,7 +14,8 @@ const schemas = {
       error: ({ input }) => `takes the encoding 'utf8', or none for the bytes; this is ${JSON.stringify(input)}`,
     })
     .optional(),
-  writeFile: z.strictObject({ mode }).optional(),
+  // The encoding that a text has anyway: tools that were written for Node name it.
+  writeFile: z.union([z.literal('utf8'), z.strictObject({ mode })], "takes 'utf8' or { mode? }").optional(),
   writeStream: z.strictObject({ mode }).optional(),
   mkdir: z.strictObject({ recursive: flag, mode }).optional(),
   rm: z.strictObject({ recursive: flag, force: flag }).optional(),

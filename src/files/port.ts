@@ -37,7 +37,7 @@ export interface Files {
   readFile(path: string): Promise<Uint8Array>
   readFile(path: string, encoding: 'utf8'): Promise<string>
   /** Makes the directories above it. A file that exists keeps its mode, unless one is given. */
-  writeFile(path: string, content: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>
+  writeFile(path: string, content: string | Uint8Array, options?: 'utf8' | { readonly mode?: number }): Promise<void>
   /** Makes the directories above it. */
   appendFile(path: string, content: string | Uint8Array): Promise<void>
   /** For files that memory should not hold at once; it is opened when its first chunk is asked for. */

@@ -195,7 +195,7 @@ function writers(read: Access, write: Access): Writers {
   return {
     async writeFile(path, value, options = {}) {
       checkFileOptions('writeFile', options)
-      const { mode } = options
+      const { mode } = options === 'utf8' ? {} : options
       const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // Copied before it waits
       await write((opened) => put(opened, path, { ...content, mode }))
     },

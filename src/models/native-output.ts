@@ -25,7 +25,8 @@ export function withNativeOutput(model: Model, mode: StructuredOutput | undefine
       const spec = request.tools.find(({ name }) => name === output)
       const others = request.tools.filter(({ name }) => name !== output)
       if (!spec || (others.length > 0 && mode === 'native')) return model.call(request, options)
-      return ask(model, nativeRequest(request, spec, others), options)
+      const native = nativeRequest(request, spec, others)
+      return request.summary ? model.call(asText(native), options) : ask(model, native, options)
     },
   }
 }
@@ -41,6 +42,11 @@ function nativeRequest(request: ModelRequest, spec: ToolSpec, tools: readonly To
     output: { name: output, description: spec.description, schema: spec.parameters },
     ...(tools.length > 0 && defined({ toolChoice: choice })),
   }
+}
+
+/** A summary is a text, in no form. */
+function asText({ output: _, ...request }: ModelRequest): ModelRequest {
+  return request
 }
 
 async function ask(model: Model, request: ModelRequest, options: ModelCallOptions): Promise<ModelReply> {

@@ -51,6 +51,8 @@ export interface ModelRequest {
   read?(hash: string): Promise<Uint8Array | undefined>
   /** The thread that makes the request; for scripts, logs and traces, not for the provider. */
   readonly thread: string
+  /** It asks for a summary of the conversation, and its reply is no step: calls in it are not made. */
+  readonly summary?: true
   /** Completed steps of this turn. */
   readonly step: number
 }

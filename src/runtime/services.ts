@@ -5,7 +5,7 @@
 import type { Landing } from '../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
-import type { Blobs } from '../backend/port.js'
+import type { Blobs, Journal } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
 import type { Clock } from '../core/clock.js'
 import type { DeltaEvent } from '../core/records/event.js'
@@ -53,6 +53,7 @@ export interface Services {
   readonly pool: Pool
   readonly clock: Clock
   readonly blobs: Blobs
+  readonly journal: Pick<Journal, 'read'>
   readonly envs: Environments
   /** What the files of one thread may hold. */
   readonly quota: FileQuota

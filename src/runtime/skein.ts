@@ -119,6 +119,7 @@ function createServices({ served, settings, backend, quotas }: ServiceParts): Se
     pool: served.pool,
     clock,
     blobs: backend.blobs,
+    journal: backend.journal,
     leaseMs,
     orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
     quota: fileQuota,

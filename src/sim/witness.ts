@@ -25,12 +25,13 @@ export class Witness {
 
   /** WI1. The messages are read now: the list is the thread's own, and grows. */
   modelAsked(thread: string, messages: readonly Message[]): void {
-    const read = messages.flatMap(({ role, id }) => (role === 'tool' ? [id] : []))
+    const read = messages.flatMap(({ role, id, text }) => (role === 'tool' || text.startsWith('<summary>') ? [id] : []))
     const backend = this.#backend()
     if (read.length === 0 || !backend) return
     this.#look(thread, async () => {
       const { state } = await wakeWhole(backend, thread)
-      const durable = new Set(state.transcript.items.map(({ id }) => id))
+      const summaries = Object.values(state.contexts).map(({ summary }) => `summary_${summary?.before}`)
+      const durable = new Set([...state.transcript.items.map(({ id }) => id), ...summaries])
       const lost = state.seq === 0 ? [] : read.filter((id) => !durable.has(id))
       return lost.length > 0 ? `its model was asked with ${lost.join(', ')} before that was in its journal` : undefined
     })

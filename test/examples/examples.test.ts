@@ -53,6 +53,7 @@ test('every example has a test here and is a short read', () => {
     '10-front-desk',
     '11-simulate',
     '12-hooks',
+    '13-long-context',
     '14-structured-output',
     '15-skills',
     '16-real-model',
@@ -414,4 +415,22 @@ test('08-secrets-and-variables: who needs a value waits for it, and no secret is
       ].join('\\n'),
     ),
   )
+})
+
+test('13-long-context: results are archived and summarised, and one is had back', async () => {
+  expect((await printed(main('13-long-context'))).split('\n')).toEqual([
+    'I read 22 pages. What was odd: page 2: DISK FULL',
+    'before step 10: archived, 541 tokens left',
+    'before step 19: summarised, 380 tokens left',
+    '',
+    'the model reads 18 messages, about 885 tokens',
+    '31 are summarised, 0 results are archived',
+    '<summary>',
+    'The request: Read the log and tell me what is odd.',
+    '',
+    'Pages 1 to 18 are read; page 2 (call_2_0) was odd.',
+    '</summary>',
+    'the transcript is whole: 48 messages',
+    '',
+  ])
 })

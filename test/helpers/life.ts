@@ -16,9 +16,10 @@ import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import { callId } from '../../src/core/records/message.js'
 import { defined } from '../../src/core/defined.js'
-import type { Outcome } from '../../src/core/effect.js'
+import type { Effect, Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/records/record.js'
+import { stepRules } from '../../src/core/records/rules.js'
 import type { TurnRules } from '../../src/core/records/rules.js'
 import { emptyTree, freezeTree } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
@@ -35,6 +36,8 @@ export type Happening =
     }
   | { readonly kind: 'reply'; readonly text: string; readonly calls: readonly RecordedCall[]; readonly stop: boolean }
   | { readonly kind: 'model_failed' }
+  /** What the model reads is reduced, with a summary or without. */
+  | { readonly kind: 'reduced'; readonly summarised: boolean }
   /** The `pick`-th of the open calls returns. */
   | { readonly kind: 'returned'; readonly pick: number; readonly landed: Landed }
   | { readonly kind: 'held'; readonly pick: number; readonly why: 'approval' | 'person' | 'variables' | 'children' }
@@ -222,6 +225,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'model_failed' }) },
+  { weight: 2, arbitrary: fc.boolean().map((summarised): Happening => ({ kind: 'reduced', summarised })) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), landed }) },
   {
     weight: 3,
@@ -273,15 +277,21 @@ export interface Watcher {
 const maxWallClockMs = 10_000
 
 const hooked: TurnRules = { a: { hooks: { step: true, stop: true } }, b: { hooks: { stop: true } } }
+const short = (of: string) => ({ context: { of, trigger: 8, target: 4 } })
+const shortened: TurnRules = { a: short('a'), b: short('b-turn') }
+const both: TurnRules = { a: { ...hooked.a, ...shortened.a }, b: { ...hooked.b, ...shortened.b } }
+/** A context that is soon too long, hooks before steps and ends, both, and none. */
+const rulesOfLives: readonly (TurnRules | undefined)[] = [shortened, hooked, both, undefined]
 
-/** Half of the lives have two sides; a third has hooks before steps and ends. */
+/** Half of the lives have two sides; a fourth each has hooks, a short context, both, or none of them. */
 export function momentOf(all: readonly Happening[], now: number): DueContext {
+  const rules = rulesOfLives[all.length % rulesOfLives.length]
   return {
     now,
     maxWallClockMs,
     mayBegin: true,
     ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }),
-    ...(all.length % 3 === 0 && { rules: hooked }),
+    ...(rules && { rules }),
   }
 }
 
@@ -453,6 +463,24 @@ function replied(state: ThreadState, happens: Extract<Happening, { kind: 'reply'
   return { kind: 'reply', reply }
 }
 
+function reduced(state: ThreadState, summarised: boolean): Landing {
+  const rule = state.turn && stepRules(state.turn).context
+  const { skipped, items } = state.transcript
+  const before = skipped + items.length
+  const summary = { before, text: 'in short', request: 0, model: 'm', usage: { ...noUsage, outputTokens: 3 } }
+  return {
+    kind: 'reduced',
+    reduced: {
+      step: state.step + 1,
+      of: rule?.of ?? 'a',
+      archived: before,
+      ...(summarised && { summary }),
+      size: 2,
+      next: 9,
+    },
+  }
+}
+
 function returned(
   state: ThreadState,
   { pick, landed: result }: Extract<Happening, { kind: 'returned' }>,
@@ -464,6 +492,12 @@ function returned(
   return { kind: 'returned', step: state.step, index, landed: { ...result, ...defined({ again }) } }
 }
 
+/** The landing of the first effect of a kind that is wanted. */
+function ofFirst(state: ThreadState, kind: Effect['kind'], make: (key: string) => Landing): Landing | undefined {
+  const key = outstanding(state).find((effect) => effect.kind === kind)?.key
+  return key === undefined ? undefined : make(key)
+}
+
 function toLanding(
   state: ThreadState,
   happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>,
@@ -472,6 +506,8 @@ function toLanding(
   switch (happens.kind) {
     case 'reply':
       return isThinking ? replied(state, happens) : undefined
+    case 'reduced':
+      return isThinking ? reduced(state, happens.summarised) : undefined
     case 'model_failed':
       return isThinking
         ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') }
@@ -482,13 +518,9 @@ function toLanding(
       const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled
       return next && { kind: 'scheduled', id: next.id, call: { tool: next.tool, args: next.args } }
     }
-    case 'hooked': {
-      const key = outstanding(state).find(({ kind }) => kind === 'hook')?.key
-      return key === undefined ? undefined : { kind: 'hook', key, decided: happens.decided }
-    }
-    case 'deadline': {
-      const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key
-      return key === undefined ? undefined : { kind: 'deadline', key }
-    }
+    case 'hooked':
+      return ofFirst(state, 'hook', (key) => ({ kind: 'hook', key, decided: happens.decided }))
+    case 'deadline':
+      return ofFirst(state, 'deadline', (key) => ({ kind: 'deadline', key }))
   }
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { budgets } from './apps/budgets.js'
+import { context } from './apps/context.js'
 import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
 import { hooks } from './apps/hooks.js'
@@ -53,4 +54,9 @@ it('B8: hosts that leave in good order and join again take nothing with them', a
 it('B8, K3: hooks at all points decide the same, and each question is one question, whatever dies', async () => {
   const report = await hooks.simulate(seedsOf('hooks'))
   expect(report.takeOvers).toBeGreaterThan(0)
+})
+
+it('B8, L3: a reader whose context is short reads the same, archives the same and pays the same, whatever dies', async () => {
+  const report = await context.simulate(seedsOf('context'))
+  expect(report.retriedCalls).toBeGreaterThan(0)
 })

@@ -1,5 +1,6 @@
 /** All simulated apps. */
 import { budgets } from './apps/budgets.js'
+import { context } from './apps/context.js'
 import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
 import { hooks } from './apps/hooks.js'
@@ -8,4 +9,4 @@ import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
 import type { SimulatedApp } from './simulated-app.js'
 
-export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, hooks]
+export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, hooks, context]

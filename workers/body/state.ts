@@ -216,6 +216,8 @@ export class CallState implements RuntimeState {
     const recorder = this.#recorder
     return async (call) => {
       const entry = await recorder.values.read(`archive/${call}`)
+      // An archived result comes as it is, from the journal.
+      if (typeof entry === 'string') return entry
       return isObject(entry) && typeof entry['hash'] === 'string'
         ? new TextDecoder().decode(await recorder.content(entry['hash']))
         : undefined

@@ -6,6 +6,7 @@
 import { defined } from '../../../src/core/defined.js'
 import { callDeadlineKey, turnDeadlineKey } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
+import type { ContextReduced } from '../../../src/core/records/context.js'
 import type { HookDecided } from '../../../src/core/records/hook.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
@@ -15,12 +16,15 @@ import { limitReply } from './limits.js'
 import { meaningOf } from './replies.js'
 import type { ReplyRules } from './replies.js'
 import type { Slot } from '../calls/slots.js'
+import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
 
 export type Landing =
   /** `rules`: what the agent's definitions say about it. */
   | { readonly kind: 'reply'; readonly reply: Omit<ModelReplied, 'type'>; readonly rules?: ReplyRules }
+  /** What its model reads was reduced. */
+  | { readonly kind: 'reduced'; readonly reduced: Omit<ContextReduced, 'type'> }
   | { readonly kind: 'model_failed'; readonly step: number; readonly failure: Failure }
   | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly landed: Landed }
   /** The body cannot continue before someone has decided or answered. */
@@ -50,6 +54,8 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
   switch (landing.kind) {
     case 'reply':
       return replied(state, turn, landing)
+    case 'reduced':
+      return reduced(state, landing)
     case 'model_failed':
       if (!awaitsReply(state, landing.step)) return noFacts
       return { facts: [modelFailed(turn, landing.failure)] }
@@ -75,6 +81,11 @@ function modelFailed(turn: Turn, failed: Failure): Fact {
   if (!stop || last !== 'wanted') return turnEnded(turn, { reason: 'failed', failure: failed })
   const without = `the last answer failed: ${failed.message}`
   return turnEnded(turn, { reason: stop, detail: detail === undefined ? without : `${detail}; ${without}` })
+}
+
+function reduced(state: ThreadState, { reduced: reduction }: LandingOf<'reduced'>): Decision {
+  const isWanted = awaitsReply(state, reduction.step) && isTooLong(state)
+  return isWanted ? { facts: [{ type: 'context.reduced', ...reduction }] } : noFacts
 }
 
 function awaitsReply({ position, step: done }: ThreadState, step: number): boolean {

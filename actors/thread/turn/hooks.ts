@@ -17,8 +17,9 @@ import { stepRules } from '../../../src/core/records/rules.js'
 import { awaitsHook, finish, firstUndrained } from '../calls/slots.js'
 import { stopAtLimit } from '../decide/limits.js'
 import type { ThreadState, Turn } from '../state.js'
+import { isTooLong } from './context.js'
 import { addHidden } from './edits.js'
-import { isStopped } from './last-answer.js'
+import { isStopped, wantLastAnswer } from './last-answer.js'
 import { takeQueued, takeResults } from './results.js'
 import { isFor } from './session.js'
 
@@ -53,7 +54,8 @@ export function nextHook(state: ThreadState): HookEffect | undefined {
       ? { kind: 'hook', key: stopHookKey(turn.run, step), point: 'stop', step }
       : undefined
   const next = step + 1
-  return hooks.step && turn.ready !== next
+  // What is too long is reduced first: hooks are shown what the model would read.
+  return hooks.step && turn.ready !== next && !isTooLong(state)
     ? { kind: 'hook', key: stepHookKey(next), point: 'step', step: next }
     : undefined
 }
@@ -73,9 +75,11 @@ export function takeHooks(state: ThreadState, record: Decided): boolean {
   turn.ready = record.step
   takeMessages(state, turn, record)
   if (!record.block) return true
-  if (turn.last) turn.last = 'given'
+  const isLast = turn.last !== undefined
+  if (isLast) turn.last = 'given'
   turn.stop = record.block.reason
   turn.detail = record.block.detail
+  if (!isLast) wantLastAnswer(state)
   return true
 }
 

@@ -131,7 +131,7 @@ function resultMessage(slot: Slot, outcome: Outcome, result: Result): Message {
     at,
     ...defined({ side }),
     text: textOf(slot, outcome, result.below),
-    ...defined({ attachments, media }),
+    ...defined({ attachments, media, whole: slot.call.whole }),
     ...(!outcome.ok && { failed: outcome.failure }),
     ...(slot.verdict === 'cached' && { fromCache: true as const }),
   }

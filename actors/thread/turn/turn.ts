@@ -16,6 +16,7 @@ import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
 import { cutOutcome, retryRequest, readQueued, stepMessage, takeResults } from './results.js'
+import { noteRequestSize, openView, openViews } from './context.js'
 import { createSession, endSide, isFor, isResumable, noteSpeaker } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
@@ -68,6 +69,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     goneOn: 0,
     callResults: undefined,
   }
+  openViews(state, rules)
   for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
   stopAtLimit(state)
   return true
@@ -85,6 +87,7 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const { turn } = state
   if (!turn || record.step !== state.step + 1) return false
   const { step, text, calls, usage, at } = record
+  noteRequestSize(state, usage)
   beginStep(state, step, at)
   turn.steps++
   turn.once = undefined
@@ -99,7 +102,10 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   const output = calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered
   if (output !== undefined) turn.output = output
   if (record.relaxes !== undefined) turn.relaxed = record.relaxes
-  if (record.rules) turn.rules = { ...turn.rules, a: record.rules }
+  if (record.rules) {
+    turn.rules = { ...turn.rules, a: record.rules }
+    openView(state, record.rules.context)
+  }
   noteSpeaker(state, record.side)
   nameChildren(state, record)
   spend(state, record)

@@ -50,6 +50,10 @@ const readable = z.object({
     .optional()
     .catch(undefined),
   model: z.string().min(1).optional().catch(undefined),
+  context: z
+    .object({ summary: z.object({ model: z.string().min(1) }) })
+    .optional()
+    .catch(undefined),
   tools: nameList,
   agents: relations,
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
@@ -198,6 +202,13 @@ function ofPrompt(mentions: Mentions, names: Names): readonly Told[] {
     .map((name) => ({ code: 'UNKNOWN_PROMPT', text: `includes the prompt ${missing('prompt', name, prompts)}` }))
   if (model !== undefined && !models.has(model))
     told.push({ code: 'UNKNOWN_MODEL', text: `names the model ${missing('model', model, models)}`, field: ['model'] })
+  const summary = mentions.context?.summary.model
+  if (summary !== undefined && !models.has(summary))
+    told.push({
+      code: 'UNKNOWN_MODEL',
+      text: `has summaries of the model ${missing('model', summary, models)}`,
+      field: ['context', 'summary', 'model'],
+    })
   told.push(...checkCalled({ named: tools, relations: agents }, called), ...ofSkills(used, skills))
   told.push(...unknownHooks(mentions, names))
   const callable = [...tools, ...agents.map(({ name }) => name)]

@@ -109,7 +109,7 @@ async function assemble(
       return commits.commit(commit)
     },
     journal: createNatsJournal(context),
-    heads: createNatsHeads(context, { directory, commits }),
+    heads: createNatsHeads(context, directory),
     mailbox: { ...mailbox, waiting: createWaiting(context, commits, mailbox) },
     snapshots: createSnapshots(context, (thread) => commits.identify(thread)),
     signals: createSignals(connection, subjects, assertOpen),
@@ -123,8 +123,10 @@ async function assemble(
 function createHandover(commits: Commits, mailbox: NatsMailbox): Handover {
   return {
     async takeOver(partition, epoch, lost) {
-      await commits.takeOver(partition, { epoch, lost })
-      // After it, so that mail that was owed within the partition is read, too.
+      await commits.takeOver(partition, epoch)
+      // After it, so that mail that was owed within the partition is read, too. What is unfinished is read after both:
+      // the last owner may not know yet that it is taken for dead, and commits until it does (the mail that such a
+      // commit finishes is found here, or its record there).
       await mailbox.follow(partition, lost)
     },
     async settle() {

@@ -1,30 +1,34 @@
 /** `skein show`: prints one thread, its state and its last messages. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { ChildView, Failure, Message, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
+import type { ChildView, Failure, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { byteCount, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
-import type { CliOutput } from '../output.js'
+import { byteCount, counted, dateTime, failureLine, oneLine, spent } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 import type { StoreLocation } from '../store.js'
-import { speakerOf } from '../turn/call-line.js'
+import { messageText } from '../turn/message-text.js'
 import { answersTo, waitingItems, waitingLine } from '../turn/waiting-for.js'
 import { label, visible } from '../visible.js'
 import { positiveCount } from './ps.js'
+import { showContext } from './show-context.js'
 
 interface Options {
   readonly limit: number
+  readonly context?: true
 }
 
 export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
+    .option('--context', 'what its model would read now, and what was left out and why')
     .option('--limit <n>', 'the last so many messages', positiveCount, 20)
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => show(context, client, { id, ...options })),
+        withClient(context.store, (client) =>
+          options.context ? showContext(context, client, id) : show(context, client, { id, ...options }),
+        ),
       ),
     )
 }
@@ -170,16 +174,4 @@ function budgetText({ left, reserved }: NonNullable<ThreadUsage['budget']>): str
       (kind) => `${left[kind] ?? 0} ${budgetNames[kind]} left${reserved[kind] ? `, ${reserved[kind]} reserved` : ''}`,
     )
     .join(' · ')
-}
-
-function messageText({ paint }: CliOutput, message: Message): string {
-  const { role, text, at, calls = [], tool, failed, fromCache } = message
-  const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${label(tool ?? 'tool')}` : (speakerOf(message) ?? role)
-  const time = `${clockTime(at)}${fromCache ? ' cached' : ''}`
-  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', time)}\n`
-  const body = role === 'tool' ? preview(text, 2_000) : visible(text).trimEnd()
-  const requested = calls
-    .map((call) => `${paint('dim', '→')} ${label(call.tool)} ${paint('dim', preview(call.args, 500))}\n`)
-    .join('')
-  return `${head}${body === '' ? '' : `${body}\n`}${requested}`
 }

@@ -130,6 +130,10 @@ const details: Details = {
     const speaker = speakerOf(event)
     return `step ${event.step}${speaker === undefined ? '' : `, ${speaker}`}: ${preview(event.text, 2_000)}`
   },
+  'context.reduced': ({ size, summary, failure }) =>
+    [`${size} tokens are left`, summary && 'summarised', failure && `not summarised: ${failureLine(failure)}`]
+      .filter(Boolean)
+      .join(' · '),
   'calls.made': ({ step }) => `step ${step}, without the model`,
   'hook.decided': ({ point, step, index, asked, hide, add, outcome, text, dropped, goOn, block }) => {
     const at = { step: `before step ${step}`, result: `call_${step}_${index ?? 0}`, stop: 'before the end' }[point]

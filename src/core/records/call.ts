@@ -83,6 +83,8 @@ export interface RecordedCall {
   readonly ahead?: true
   /** It reads a context synchronously, so it starts at its turn. */
   readonly inTurn?: true
+  /** Its result is always shown whole. */
+  readonly whole?: true
   /** It is meant to be made again and again: repetition does not count it. */
   readonly repeats?: true
   readonly policy?: CallPolicy

@@ -36,6 +36,8 @@ export interface Message {
   readonly call?: string
   readonly tool?: string
   readonly failed?: Failure
+  /** It is always shown whole. */
+  readonly whole?: true
   /** The result of an equal call of the same run. */
   readonly fromCache?: true
   /** Thread with two sides: the side whose text, call or result it is. Absent: it came from outside. */

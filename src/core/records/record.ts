@@ -48,6 +48,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from './child.js'
+import type { ContextReduced } from './context.js'
 import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { MessageRules } from './stop.js'
@@ -301,6 +302,7 @@ export type Fact =
   | MessageEdited
   | TurnStarted
   | ModelReplied
+  | ContextReduced
   | CallBegan
   | CallUnbegun
   | CallTried

@@ -12,8 +12,16 @@ export interface RepetitionRule {
   readonly same: number
 }
 
+/** When a view of the conversation is reduced, and to how much, in tokens. */
+export interface ContextRule {
+  readonly of: string
+  readonly trigger: number
+  readonly target: number
+}
+
 /** The rules for the steps of one side. */
 export interface StepRules {
+  readonly context?: ContextRule
   readonly repetition?: RepetitionRule
   /** Hooks are asked before each step, and before the turn ends. */
   readonly hooks?: { readonly step?: true; readonly stop?: true }

@@ -79,15 +79,7 @@ export class ModelCall implements RunningEffect {
     return toLanding(services, setup, { step, reply, state, cancel, ...defined({ acted: asked?.acted, block }) })
   }
 
-  /** Media that are missing, damaged or in a store that is away: the model is told that it is not shown them. */
-  readonly #read = async (hash: string): Promise<Uint8Array | undefined> => {
-    try {
-      return await gather(this.#services.blobs.get(hash))
-    } catch {
-      // The turn can go on without a picture.
-      return undefined
-    }
-  }
+  readonly #read = (hash: string): Promise<Uint8Array | undefined> => readMedia(this.#services.blobs, hash)
 
   #failed(thrown: unknown): Landing {
     const failure = toFailure(thrown, 'MODEL_REJECTED')
@@ -105,6 +97,16 @@ export class ModelCall implements RunningEffect {
 
   soFar(): readonly DeltaEvent[] {
     return this.#stream.soFar()
+  }
+}
+
+/** Media that are missing, damaged or in a store that is away: the model is told that it is not shown them. */
+export async function readMedia(blobs: Services['blobs'], hash: string): Promise<Uint8Array | undefined> {
+  try {
+    return await gather(blobs.get(hash))
+  } catch {
+    // The turn can go on without a picture.
+    return undefined
   }
 }
 

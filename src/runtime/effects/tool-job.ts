@@ -23,6 +23,7 @@ import { idempotencyKeyOf } from '../resolve/tool-calls.js'
 
 import type { CallEnv } from '../secrets/environment.js'
 import { maskOutput } from '../secrets/mask.js'
+import { archivedValue } from './archived-results.js'
 import { patientBlobs } from './patient-blobs.js'
 import type { EffectOwner, Services } from '../services.js'
 
@@ -203,7 +204,7 @@ function createSnapshotAccess(
   const value = (key: string): ValueAt => (Object.hasOwn(state.values, key) ? (state.values[key] ?? unset) : unset)
   const snapshot = (): Snapshot => ({
     files: createTreeSource({ tree: state.files, at: state.stepAt, blobs, ...quota }),
-    value: async (key) => value(key),
+    value: async (key) => (await archivedValue(services, owner, key)) ?? value(key),
     entries: async (prefix) => ({ version: value(kvKey).version, entries: entriesOf(state.values, prefix) }),
   })
   return {

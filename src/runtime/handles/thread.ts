@@ -27,6 +27,8 @@ import { sendCommand } from './send-command.js'
 import type { SendToThread } from './send-command.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
+import { readContext } from './thread-context.js'
+import type { ContextQuery, ThreadContext } from './thread-context.js'
 import { createThreadControl } from './thread-control.js'
 import type { ThreadControl } from './thread-control.js'
 import { createThreadEnv } from './thread-env.js'
@@ -74,6 +76,8 @@ export interface Thread extends ThreadMessages, ThreadControl, ThreadSchedules {
    * with the next message, with `resume()`, or by itself with `resume: true`.
    */
   grant(amounts: Budget, options?: GrantOptions): Promise<void>
+  /** What its model reads of it now, and what was left out, with the reason. */
+  context(query?: ContextQuery): Promise<ThreadContext>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** A live view of its messages, calls, children and turns; with `tree`, of all threads below it too. */
   view(options?: ThreadViewOptions): ThreadView
@@ -111,6 +115,7 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     info,
     status: async () => (await info()).status,
     usage: () => readUsage(backend, id),
+    context: (query) => readContext(backend, id, query),
     ...createThreadMessages(services, location, send),
     ...createThreadControl(send),
     grant: (amounts, options = {}) => grantTo(services, { id, parent: head.parent, waker }, { ...options, amounts }),

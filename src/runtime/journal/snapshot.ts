@@ -1,7 +1,7 @@
 /**
  * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The transcript
- * is left out (it is in the journal and would make every snapshot as long as the history); it is read when it is
- * needed.
+ * is left out (it is in the journal and would make every snapshot as long as the history) and read when it is needed;
+ * but where a summary stands for its beginning, the rest is short and goes with the snapshot.
  *
  * - A snapshot begins with the hash of the rest. One of another fold version, or whose bytes are not what was written,
  *   is as good as none.
@@ -13,14 +13,17 @@ import { hash } from 'node:crypto'
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { positionAt } from '../../../actors/thread/position.js'
+import { boundaryOf } from '../../../actors/thread/turn/context.js'
 import { createState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
+import { isObject } from '../../core/json.js'
+import type { Message } from '../../core/records/message.js'
 import { freezeTree, thawTree } from '../../core/tree.js'
 import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 16
+const foldVersion = 18
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
@@ -39,7 +42,12 @@ const envelope = z.object({
     .instanceof(Uint8Array)
     .transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString()))
     .pipe(
-      z.looseObject({ id: z.string(), seq: z.number(), position: z.object({ gate: z.string(), work: z.string() }) }),
+      z.looseObject({
+        id: z.string(),
+        seq: z.number(),
+        position: z.object({ gate: z.string(), work: z.string() }),
+        tail: z.array(z.custom<Message>(isObject)),
+      }),
     ),
 })
 
@@ -99,6 +107,9 @@ export class SnapshotPace {
 export function freeze({ state, chain }: SnapshotSource): Uint8Array {
   const { transcript, accepted, files, children, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
+  const boundary = boundaryOf(state)
+  const tail =
+    boundary > 0 && transcript.skipped <= boundary ? transcript.items.slice(boundary - transcript.skipped) : []
   const packed = codec.pack({
     version: foldVersion,
     chain,
@@ -106,7 +117,7 @@ export function freeze({ state, chain }: SnapshotSource): Uint8Array {
     messages,
     files: freezeTree(files),
     children: [...children],
-    state: Buffer.from(JSON.stringify(rest)),
+    state: Buffer.from(JSON.stringify({ ...rest, tail })),
   })
   // The codec would keep its buffer for the next snapshot, and that of a parent of thousands takes megabytes.
   if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
@@ -121,7 +132,8 @@ export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource 
   if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined
   const checked = envelope.safeParse(unpackQuietly(bytes.subarray(digestBytes)))
   if (!checked.success || checked.data.state.id !== id) return undefined
-  const { chain, accepted, messages, files, children, state } = checked.data
+  const { chain, accepted, messages, files, children } = checked.data
+  const { tail, ...state } = checked.data.state
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
   const position = positionAt(frozen.position.gate, frozen.position.work)
   const commands = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...defined({ run }) }] as const)
@@ -134,7 +146,7 @@ export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource 
       files: thawTree(files),
       children: new Map(children),
       accepted: new Map(commands),
-      transcript: { skipped: messages, items: [] },
+      transcript: { skipped: messages - tail.length, items: tail },
     },
   }
 }

@@ -7,6 +7,7 @@
  *   another host may have written since, or the thread may be another one of the same id.
  */
 import { fold } from '../../../actors/thread/fold.js'
+import { boundaryOf } from '../../../actors/thread/turn/context.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
@@ -63,6 +64,15 @@ export async function hydrate(backend: Backend, { id, transcript }: ThreadState)
   const { state } = await wakeWhole(backend, id)
   transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
   transcript.skipped = 0
+}
+
+/** Lets go of the messages that no model is shown any more. A cache: they are in the journal. */
+export function forgetSummarised(state: ThreadState): void {
+  const { transcript } = state
+  const count = boundaryOf(state) - transcript.skipped
+  if (count <= 0) return
+  transcript.items = transcript.items.slice(count)
+  transcript.skipped += count
 }
 
 async function advance(backend: Backend, from: SnapshotSource, snapshotBytes = 0): Promise<Woken> {

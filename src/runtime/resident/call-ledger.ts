@@ -5,7 +5,8 @@
  *
  * - Intents (`call.began`) recorded here whose bodies have not started: these have certainly not happened. Any other
  *   intent may have happened, on this host or another (T10).
- * - The last record that gave an outcome to a call: a model call waits until that is durable (TH2).
+ * - The last record that gave an outcome to a call, or changed what the model reads: a model call waits until that is
+ *   durable (TH2).
  * - Outcomes of effects on the world that no commit holds yet: the world has them already, so they outlive the
  *   residence (OR1: they go to the thread's next owner).
  */
@@ -36,6 +37,7 @@ export class CallLedger {
         return
       case 'call.returned':
       case 'call.settled':
+      case 'context.reduced':
         this.#lastOutcome = record.seq
         return
       case 'turn.ended':

@@ -7,6 +7,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import { mutants } from '../../core/mutants.js'
 import { HookCall } from '../effects/hook-call.js'
+import { ContextReduction } from '../effects/reduce-context.js'
 import { ModelCall } from '../effects/model-call.js'
 import type { TreeRemoval } from '../effects/remove-tree.js'
 import { awaitDeadline, awaitSchedule } from '../effects/timers.js'
@@ -74,6 +75,7 @@ export class EffectStarter implements EffectRunner {
         return this.#thread.open && this.#thread.outbox.allDurable
       case 'model':
       case 'hook':
+      case 'context':
         return this.#mayStart && this.#modelReady()
       case 'call':
         return this.#mayStart && this.#callReady(effect, running)
@@ -111,6 +113,8 @@ export class EffectStarter implements EffectRunner {
         return new ModelCall(services, owner, effect)
       case 'hook':
         return new HookCall(services, owner, effect)
+      case 'context':
+        return new ContextReduction(services, owner, effect)
       case 'call': {
         // The body of an intent that is not ours may have run already.
         const recovered = !this.#thread.ledger.takeIntent(effect.key)

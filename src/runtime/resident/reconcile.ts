@@ -82,7 +82,7 @@ export class Reconciler {
   readonly #maxParallelTools: number
   readonly #order: CallOrder
   readonly #inFlight = new Map<string, EffectInFlight>()
-  readonly #counts = { model: 0, call: 0, hook: 0, deadline: 0, schedule: 0, removal: 0 }
+  readonly #counts = { model: 0, context: 0, call: 0, hook: 0, deadline: 0, schedule: 0, removal: 0 }
   /** Calls in flight that wait for their turn. */
   #waiting = 0
   /** Calls whose turn has come, and that wait until fewer than `maxParallelTools` run. */
@@ -103,7 +103,7 @@ export class Reconciler {
 
   /** Model and tool calls in flight, and hooks. Deadlines and schedules keep nobody awake. */
   get running(): number {
-    return this.#counts.model + this.#counts.call + this.#counts.hook
+    return this.#counts.model + this.#counts.context + this.#counts.call + this.#counts.hook
   }
 
   get calls(): readonly CallEffect[] {

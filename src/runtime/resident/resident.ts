@@ -31,7 +31,7 @@ import type { Answer } from '../../core/records/command.js'
 import { toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { Fact, ThreadRecord } from '../../core/records/record.js'
-import { hydrate } from '../journal/wake.js'
+import { forgetSummarised, hydrate } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 import type { CommandResolution } from '../resolve/hooked-mail.js'
 import { CallLedger } from './call-ledger.js'
@@ -217,6 +217,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     // Whoever told the outcome: the body here, or a receipt of the host that had the call before.
     if (record.type === 'call.returned') this.#starter.callEnded(callKey(record.step, record.index))
     if (record.type === 'turn.ended') this.#starter.endRecovery()
+    if (record.type === 'context.reduced') forgetSummarised(this.state)
     this.outbox.record(record, sendsOf(this.state, record))
     this.#reconciler.advance()
   }
@@ -297,6 +298,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
       this.#record({ type: 'call.tried', step, index, tries: (this.state.slots.items[index]?.tries ?? 0) - 1 })
     this.#reconciler.abortAll('the host is closing', 'model')
     this.#reconciler.abortAll('the host is closing', 'hook')
+    this.#reconciler.abortAll('the host is closing', 'context')
     this.#reconciler.abortWaiting('the host is closing')
     this.done()
   }

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import type { DueContext } from '../../../actors/thread/decide/due.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import { currentView } from '../../../actors/thread/turn/context.js'
 import type { App } from '../../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
@@ -26,7 +27,7 @@ import { handoffsOf } from './handoffs.js'
 import type { Handoffs } from './handoffs.js'
 import { promptToolsOf } from './prompt-calls.js'
 import type { PromptTools } from './prompt-calls.js'
-import { toolSpec } from './tool-spec.js'
+import { toolSpec } from '../../agent/tool-spec.js'
 
 const defaultMaxSteps = 100
 const defaultSessionTurns = 100
@@ -137,9 +138,12 @@ export function createAgentSetup(
   }
 }
 
-/** The tools that a thread is offered now: a result that was cut can be asked for. */
-export function offeredTo({ offered, offeredWithArchive }: AgentSetup, { archived }: ThreadState): OfferedTools {
-  return archived > 0 ? offeredWithArchive : offered
+/**
+ * The tools that a thread is offered now: a result that was cut can be asked for. Where results may be archived it is
+ * offered from the first step: tools are the beginning of a request, and a provider's cache holds while that stays.
+ */
+export function offeredTo({ offered, offeredWithArchive }: AgentSetup, state: ThreadState): OfferedTools {
+  return state.archived > 0 || currentView(state) ? offeredWithArchive : offered
 }
 
 function definitionsOf(

@@ -12,7 +12,7 @@ import { defined } from '../../core/defined.js'
 import type { Schema } from '../../core/schema.js'
 import type { ToolSpec } from '../../models/port.js'
 import { attachments, messageArgs } from './child-message.js'
-import { toolSpec } from './tool-spec.js'
+import { toolSpec } from '../../agent/tool-spec.js'
 
 /** An agent that may be called. */
 export interface ChildTool extends SubagentTool {

@@ -14,7 +14,7 @@ import type { RecordedCall } from '../../core/records/record.js'
 import type { Schema } from '../../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
-import { toolSpec } from './tool-spec.js'
+import { toolSpec } from '../../agent/tool-spec.js'
 
 const handoffArgs = z.object({
   message: z.string().optional().describe('What the one who takes over should know besides what was said.'),

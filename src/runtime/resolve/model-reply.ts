@@ -291,7 +291,7 @@ function isNamed(call?: Partial<RequestedCall>): boolean {
 }
 
 /** The provider's own figure is what it charges; without one, tokens at their prices, those of its cache at theirs. */
-function priced(usage: Usage, { costPerMillion: price }: ModelDefinition): Usage {
+export function priced(usage: Usage, { costPerMillion: price }: ModelDefinition): Usage {
   if (!price || usage.costUsd > 0) return usage
   const { inputTokens, outputTokens, cachedInputTokens: cached = 0, cacheWriteTokens: written = 0 } = usage
   const fresh = Math.max(0, inputTokens - cached - written)

@@ -12,7 +12,7 @@ import type { ToolSpec } from '../../models/port.js'
 import { newChild } from './child-calls.js'
 import type { IndexedCall, ReplyContext } from './child-calls.js'
 import { childMessage, messageArgs } from './child-message.js'
-import { toolSpec } from './tool-spec.js'
+import { toolSpec } from '../../agent/tool-spec.js'
 
 interface PromptTool {
   readonly config: SubpromptTool

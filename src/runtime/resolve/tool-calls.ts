@@ -112,10 +112,15 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
       ahead: ahead || undefined,
       inTurn: (readsContext && !ahead) || undefined,
       repeats: tool.repeats || undefined,
+      ...keptWhole(tool),
       policy: policyOf(tool, args),
       needs: needs.length > 0 ? needs : undefined,
     }),
   }
+}
+
+function keptWhole({ retention }: ToolDefinition): Pick<RecordedCall, 'whole'> {
+  return retention === 'keep' ? { whole: true } : {}
 }
 
 /** A policy that says how to retry asks for retries; a circuit breaker alone only counts failures. */

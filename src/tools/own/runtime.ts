@@ -23,7 +23,7 @@ export interface TodoValue {
 /** The args of the call that `onResponseReceived` completes. */
 export const callArgs: unique symbol = Symbol.for('skein.call-args')
 
-/** The whole of a result that was cut, by its call's id; undefined for any other. */
+/** The whole of a result that was cut or archived, by its call's id; undefined for any other. */
 export const archiveReader: unique symbol = Symbol.for('skein.archive')
 
 /** Throws what does not fit, so that the person learns it at once. */
@@ -97,15 +97,15 @@ export const askUserQuestion: ToolDefinition & CheckedAnswer = {
 const longestPart = 48 * 1024
 
 const partArgs = z.object({
-  id: z.string().describe('id of the call whose result was cut, such as call_3_0'),
+  id: z.string().describe('id of the call whose result was cut or archived, such as call_3_0'),
   offset: z.number().int().min(0).default(0).describe('first character to give'),
   limit: z.number().int().min(1).max(longestPart).default(longestPart).describe('characters to give'),
 })
 
-/** The whole of a result that was cut. Offered only where the thread has such results. */
+/** The whole of a result that was cut or archived. Offered only where the thread has such results, or may. */
 export const getToolResponse: ToolDefinition = defineTool({
   name: 'get_tool_response',
-  description: `Gives a part of a result that was cut: up to ${longestPart} characters from offset on.`,
+  description: `Gives a part of a result that was cut or archived: up to ${longestPart} characters from offset on.`,
   args: partArgs,
   sideEffect: false,
   async execute(state: RuntimeState, { id, offset, limit }) {
@@ -115,7 +115,7 @@ export const getToolResponse: ToolDefinition = defineTool({
     if (whole === undefined)
       throw new SkeinError(
         'TOOL_INPUT_INVALID',
-        `the result of ${JSON.stringify(id)} was not cut: it is in the conversation as it is`,
+        `the result of ${JSON.stringify(id)} was not cut and not archived: it is in the conversation as it is`,
       )
     const part = whole.slice(offset, offset + limit)
     const end = offset + part.length

@@ -33,6 +33,17 @@ describe('without a host', () => {
     expect(stdout).toMatch(/… 1 earlier messages.*\n\nassistant [\d:]+\nyou said: one\n$/s)
   })
 
+  it('C1, L3: show --context gives what the model would read', async () => {
+    const { code, stdout } = await skein(['show', 't1', '--context'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^user [\d:]+\none\n\nassistant [\d:]+\nyou said: one\n\n/)
+    expect(stdout).toMatch(/the model reads 2 messages; nothing limits how many\nnothing was left out\n$/)
+    expect(objects((await skein(['show', 't1', '--context', '--json'])).stdout)[0]).toMatchObject({
+      thread: 't1',
+      leftOut: [],
+    })
+  })
+
   it('C1: tail --no-follow gives the events so far, from a cursor on', async () => {
     const all = objects((await skein(['tail', 't1', '--no-follow', '--json'])).stdout)
     expect(all.map(({ type }) => type)).toEqual([

@@ -17,14 +17,13 @@ import { eraseTree } from './erase-tree.js'
 import type { Presence } from '../membership/presence.js'
 import { after, sleep } from '../connection/timers.js'
 import { SerialQueues } from '../../../core/async/serial.js'
-import { defined } from '../../../core/defined.js'
 import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
 import { partitionOf, rootIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { StreamMessage } from '../connection/read.js'
 import { noteHeader, noteOfCommit, packCommit, readHeader, serializeMail, tailOfCommit } from './commit-message.js'
-import type { HeadRow, SerializedMail } from './commit-message.js'
+import type { SerializedMail } from './commit-message.js'
 
 interface KnownThread {
   /** Sequence in the stream of the thread's last message. */
@@ -61,8 +60,6 @@ export class Commits {
   readonly #known = new Map<string, KnownThread>()
   readonly #queues = new SerialQueues()
   readonly #unmarked = new Map<string, Unmarked>()
-  /** By partition: what its take-over found unfinished, until someone asks for it or something is written. */
-  readonly #takenOver = new Map<number, readonly HeadRow[]>()
   #cancelMarking: (() => void) | undefined
   /** The last one that was written here, for commits that write none. */
   #position = 0
@@ -110,7 +107,6 @@ export class Commits {
     const putsUnderWay = blobs.settled()
     if (putsUnderWay) await putsUnderWay // whoever sees the commit sees the blobs that were put before it
     const root = known.root || head.root
-    this.#takenOver.delete(this.#partition(thread))
     this.#known.delete(thread) // until the outcome is known
     this.#unmarked.delete(thread)
     const spilled = await spill(payload, header.length * 2)
@@ -272,16 +268,12 @@ export class Commits {
     return note.head ?? tailOfCommit(note, await this.#context.payloadOf(message)).head
   }
 
-  /**
-   * For a new owner: forgets what was known of the partition, and sends again mail that may not be out. What it finds
-   * unfinished is kept for whoever asks next (`takenOver`).
-   */
-  async takeOver(partition: number, { epoch, lost }: { epoch: number; lost: AbortSignal }): Promise<void> {
+  /** For a new owner: forgets what was known of the partition, and sends again mail that may not be out. */
+  async takeOver(partition: number, epoch: number): Promise<void> {
     const { reader, subjects } = this.#context
     for (const thread of this.#known.keys()) if (this.#partition(thread) === partition) this.#known.delete(thread)
     const unsent: number[] = []
     const removedRoots: string[] = []
-    const unfinished = new Map<string, HeadRow>()
     const barrier = await raiseBarrier(this.#context, partition)
     await reader.scan(
       {
@@ -292,25 +284,16 @@ export class Commits {
         ...barrier,
       },
       (message) => {
-        const { subject, seq } = message
         const { note, head } = readHeader(message)
-        if (note && note.sends > 0) unsent.push(seq)
-        if (note?.removed) removedRoots.push(note.thread)
-        else if (!head || isRestless(head)) unfinished.set(subject, { subject, seq, ...defined({ note, head }) })
+        if (!note) return
+        if (note.sends > 0) unsent.push(message.seq)
+        if (note.removed) removedRoots.push(note.thread)
+        // It is woken next: nobody need ask for its last message, unless the last owner still writes one.
+        else if (!head || isRestless(head)) this.#remember(note.thread, knownFrom(message))
       },
     )
     for (const root of removedRoots) await this.#finishRemoval(root)
     await Promise.all(unsent.map((seq) => this.#resend(seq, epoch)))
-    const rows = [...unfinished.values()].filter(({ subject }) => !removedRoots.includes(rootIn(subject)))
-    this.#takenOver.set(partition, rows)
-    lost.addEventListener('abort', () => this.#takenOver.delete(partition), { once: true })
-  }
-
-  /** What the take-over found unfinished, once: nobody has written to the partition since. */
-  takenOver(partition: number): readonly HeadRow[] | undefined {
-    const rows = this.#takenOver.get(partition)
-    this.#takenOver.delete(partition)
-    return rows
   }
 
   async #resend(seq: number, epoch: number): Promise<void> {

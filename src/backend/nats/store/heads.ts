@@ -11,7 +11,6 @@ import { idIn, partitionOf } from '../subjects.js'
 import { lastBarrier } from './barrier.js'
 import { headOfNote, readHeader, tailOfCommit } from './commit-message.js'
 import type { CommitNote, HeadRow } from './commit-message.js'
-import type { Commits } from './commits.js'
 import type { Directory } from './directory.js'
 
 /** A head and the sequence of its thread's first message, by which heads are listed. */
@@ -70,13 +69,7 @@ function createHeadReader({ reader, subjects, payloadOf }: NatsContext) {
   return { stored, scan, foundIn }
 }
 
-/** Where heads can be read without asking the server. */
-interface HeadSources {
-  readonly directory: Directory
-  readonly commits: Pick<Commits, 'takenOver'>
-}
-
-export function createNatsHeads(context: NatsContext, { directory, commits }: HeadSources): Heads {
+export function createNatsHeads(context: NatsContext, directory: Directory): Heads {
   const { reader, subjects, partitions, assertOpen } = context
   const { stored, scan, foundIn } = createHeadReader(context)
 
@@ -91,13 +84,6 @@ export function createNatsHeads(context: NatsContext, { directory, commits }: He
     // With replicas the one that is followed may be behind without knowing it.
     const rows = reader.replicated ? undefined : await directory.rows()
     return rows ? foundIn(rows, wanted) : scan(subjects.logs, wanted)
-  }
-
-  /** Whoever has just taken the partition has read it: nobody else has written to it since. */
-  async function restlessIn(partition: number): Promise<FoundHead[]> {
-    const rows = commits.takenOver(partition)
-    if (rows) return foundIn(rows, isRestless)
-    return scan(subjects.logOfPartition(partition), isRestless, await lastBarrier(context, partition))
   }
 
   /** The subjects that can hold what a filter finds; undefined: all. */
@@ -128,7 +114,10 @@ export function createNatsHeads(context: NatsContext, { directory, commits }: He
     },
     async restless(partition) {
       assertOpen()
-      const all = await (partition === undefined ? scan(subjects.logs, isRestless) : restlessIn(partition))
+      const all =
+        partition === undefined
+          ? await scan(subjects.logs, isRestless)
+          : await scan(subjects.logOfPartition(partition), isRestless, await lastBarrier(context, partition))
       return all.map(({ head }) => head)
     },
   }

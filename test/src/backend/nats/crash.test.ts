@@ -1,6 +1,7 @@
 /** What is left when a host, the server or the cable between them fails, and what becomes of it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { connect } from '@nats-io/transport-node'
+import { jetstreamManager } from '@nats-io/jetstream'
 import { systemClock } from '../../../../src/core/clock.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
 import { bytesOf, commit, hashOf, head } from '../../../contract/entries.js'
@@ -95,6 +96,24 @@ describe('the server is killed and started again', () => {
     const next = await lease(backend)
     expect(next.epoch).toBeGreaterThan(held.epoch)
     expect(await backend.commit(by(next, ['a', 1]))).toMatchObject({ ok: true })
+  })
+})
+
+describe('a host that is taken for dead and does not know it yet', () => {
+  it('N1, J4: what it commits after the take-over is found by the new owner, with the mail that it has finished', async () => {
+    const [one, two] = [await open({ leaseMs: 20_000 }), await open({ leaseMs: 20_000 })]
+    const held = await lease(one)
+    await one.commit(by(held, ['a', 0]))
+    await two.mailbox.put({ to: 'a', id: 'm', body: 1 })
+    const [mail] = await one.mailbox.read('a', 0)
+    const nc = await connect({ servers: server.url })
+    const jsm = await jetstreamManager(nc)
+    await jsm.streams.purge('crash_live', { filter: `crash.live.${(await one.hosts())[0]?.id ?? ''}` })
+    expect((await lease(two)).epoch).toBeGreaterThan(held.epoch)
+    const late = by(held, ['a', 1], { head: head('a', { rest: false }), done: [mail?.number ?? 0] })
+    expect(await one.commit(late)).toMatchObject({ ok: true })
+    expect((await two.heads.restless(0)).map(({ thread }) => thread)).toEqual(['a'])
+    await nc.close()
   })
 })
 

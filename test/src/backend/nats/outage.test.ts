@@ -48,7 +48,7 @@ const standStill = <T>(ms: number, after: () => T): Promise<T> =>
 
 describe('a cable that is cut', () => {
   it('NC1: a commit that waits for the server is not written when its lease has ended meanwhile', async () => {
-    const one = await open({ leaseMs: 600 })
+    const one = await open({ leaseMs: 3_000 })
     const first = await lease(one)
     await one.commit(by(first, ['a', 0]))
     proxy.cut()
@@ -61,7 +61,7 @@ describe('a cable that is cut', () => {
   })
 
   it('NC3: a host that lost its lease and has it again says that the mail of its earlier commits is out', async () => {
-    const host = await open({ leaseMs: 600 })
+    const host = await open({ leaseMs: 3_000 })
     const first = await lease(host)
     await host.commit(by(first, ['a', 0], { sends: [{ to: 'b', id: 'm', body: 1 }] }))
     proxy.cut()
@@ -117,7 +117,7 @@ describe('a cable that is cut', () => {
 
 describe('a lease that ends while it is being taken', () => {
   it('leaves nothing behind that follows its mail', async () => {
-    const one = await open({ leaseMs: 600 })
+    const one = await open({ leaseMs: 3_000 })
     const other = await openBeside({}, 'client')
     for (let n = 0; n < 60; n++) await other.mailbox.put({ to: 'a', id: `m${n}`, body: 'x'.repeat(50_000) })
     const stop = one.mailbox.watch(() => {
@@ -159,10 +159,10 @@ describe('mail that is removed while it is being read', () => {
 
 describe('a process that stands still', () => {
   it('knows that its lease is over before it learns that its last commit was written', async () => {
-    const host = await openBeside({ leaseMs: 600 })
+    const host = await openBeside({ leaseMs: 3_000 })
     const held = await lease(host)
     await host.commit(by(held, ['a', 0]))
-    const seen = await standStill(700, () =>
+    const seen = await standStill(2_600, () =>
       host.commit(by(held, ['a', 1])).then(({ ok }) => ({ ok, lost: held.lost.aborted })),
     )
     expect(seen).toEqual({ ok: true, lost: true })

@@ -137,4 +137,9 @@ describe('an option that is unknown', () => {
   it.each(Object.keys(definitions))('F1: %s throws', (name) => {
     expect(() => definitions[name]?.()).toThrow(expect.objectContaining(refused))
   })
+
+  it('F5: the encoding that Node has there is none', async () => {
+    await handles.thread.files.writeFile('/a.txt', 'text', 'utf8')
+    expect(await handles.thread.files.readFile('/a.txt', 'utf8')).toBe('text')
+  })
 })

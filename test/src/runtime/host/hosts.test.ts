@@ -104,7 +104,7 @@ describe('sharing', () => {
 
   it('N1: a host that leaves hands over what it had, and the other goes on with it', async () => {
     // Whoever waited for the end of a lease would not be answered.
-    source = nats({ servers: server.url, namespace: `left${++made}`, leaseMs: 300_000, sync: 'relaxed' })
+    source = nats({ servers: server.url, namespace: `left${++made}`, leaseMs: 60_000, sync: 'relaxed' })
     const ran: string[] = []
     const [one, two] = [await open(spoken('one', ran)), await open(spoken('two', ran))]
     for (let round = 0; !ran.includes('two'); round++) await runAll(one, ids, `round ${round}`)

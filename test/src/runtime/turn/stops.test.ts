@@ -58,6 +58,7 @@ onEveryStore('stop conditions', (world) => {
     ['stepCountIs of one', stepCountIs(1), 1, '1 step of 1'],
     ['maxTokensUsed', maxTokensUsed(100), 3, '120 tokens of 100'],
     ['maxCost', maxCost(0.08), 2, '$0.08 of $0.08'],
+    ['maxCost in small parts', maxCost(0.1), 3, '$0.12 of $0.1'],
     ['finishReasonIs', finishReasonIs('tool_calls'), 1, 'the reply ended with tool_calls'],
     ['any of a list', [maxCost(9), stepCountIs(2), maxTokensUsed(1_000)], 2, '2 steps of 2'],
   ])('R3: %s stops the turn when the calls of the reply are answered', async (...given) => {
@@ -94,8 +95,8 @@ onEveryStore('stop conditions', (world) => {
     expect(await thread.send('go').result()).toMatchObject({ stopReason: 'stop_when', steps: 5 })
     const list = [hasToolCall('none'), maxTokensUsed(130)]
     expect(await thread.send({ text: 'go', stopWhen: list }).result()).toMatchObject({ steps: 4 })
-    expect(() => thread.send('go', { stopWhen: { if: 'steps', is: 0 } })).toThrow(/stopWhen/)
-    expect(() => thread.send('go', { maxToolRounds: -1 })).toThrow(/maxToolRounds/)
+    await expect(thread.send('go', { stopWhen: { if: 'steps', is: 0 } }).result()).rejects.toThrow(/stopWhen/)
+    await expect(thread.send('go', { maxToolRounds: -1 }).result()).rejects.toThrow(/maxToolRounds/)
   })
 
   it('R3: conditions of a message count after a failure too, when its turn is resumed', async () => {
