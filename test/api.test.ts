@@ -215,6 +215,21 @@ const doors: readonly Door[] = [
       'World',
     ],
   },
+  {
+    path: 'src/client.ts',
+    values: ['SkeinError', 'connect'],
+    types: [
+      'RemoteCreateThread',
+      'RemoteFiles',
+      'RemoteInbox',
+      'RemoteOptions',
+      'RemoteRun',
+      'RemoteSendMessage',
+      'RemoteSendOptions',
+      'RemoteSkein',
+      'RemoteThread',
+    ],
+  },
 ]
 
 /** A name a line, where the formatter needs them. */

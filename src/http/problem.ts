@@ -88,7 +88,16 @@ const fileStatuses: Readonly<Record<string, number>> = {
 }
 
 /** Fields of a failure's data that a client may see. */
-const toldFields: ReadonlySet<string> = new Set(['thread', 'request', 'missing', 'required', 'issues', 'tag', 'limit'])
+const toldFields: ReadonlySet<string> = new Set([
+  'thread',
+  'request',
+  'missing',
+  'required',
+  'issues',
+  'tag',
+  'limit',
+  'hosted',
+])
 
 /** Whatever was thrown, as a problem; what is none of ours tells nothing about itself. */
 export function toProblem(thrown: unknown): HttpProblem {
@@ -105,7 +114,9 @@ export function toProblem(thrown: unknown): HttpProblem {
   }
   const code = fileCodeOf(thrown)
   if (code !== undefined && thrown instanceof Error)
-    return new HttpProblem({ status: fileStatuses[code] ?? 400, code: 'BAD_OPTION' }, thrown.message)
+    return new HttpProblem({ status: fileStatuses[code] ?? 400, code: 'BAD_OPTION' }, thrown.message, {
+      data: { file: code },
+    })
   return new HttpProblem({ status: 500, code: 'INTERNAL' }, 'the server could not do this; its operator was told why')
 }
 

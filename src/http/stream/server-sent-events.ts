@@ -55,10 +55,15 @@ interface Wording {
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
   const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
   const iterator = events[Symbol.asyncIterator]()
+  let isOver = false
   const texts: Texts = {
     async next() {
+      if (isOver) return undefined
       const { done, value } = await iterator.next()
-      return done ? undefined : textOf(value)
+      if (!done) return textOf(value)
+      isOver = true
+      // A server that closes ends its streams too, but they have not come to their end.
+      return options.signal.aborted ? undefined : textOf({ event: 'end', data: {} })
     },
     stop: () => void iterator.return?.(),
   }
@@ -115,7 +120,11 @@ function textStream(
 ): Response {
   const encoder = new TextEncoder()
   let pending: Promise<Turn> | undefined
-  const stop = (): void => texts.stop()
+  const ticks = createTicks(options)
+  const stop = (): void => {
+    ticks.end()
+    texts.stop()
+  }
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -125,7 +134,7 @@ function textStream(
       async pull(controller) {
         try {
           pending ??= texts.next().then((text) => ({ text }))
-          const turn = await orTick(pending, options)
+          const turn = await Promise.race([pending, ticks.next()])
           if ('ticked' in turn) return controller.enqueue(encoder.encode(beat()))
           pending = undefined
           if (turn.text === undefined) return finish(controller)
@@ -142,23 +151,27 @@ function textStream(
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     options.signal.removeEventListener('abort', stop)
+    ticks.end()
     controller.close()
   }
   return new Response(body, { headers: { ...headers, ...more } })
 }
 
-/** The next turn, or a tick when it is time to say what time it is; the timer ends with the next turn. */
-async function orTick(next: Promise<Turn>, { clock, heartbeatMs, signal }: EventStreamOptions): Promise<Turn> {
-  let cancel = (): void => undefined
-  const ticked = new Promise<Turn>((resolve) => {
-    cancel = clock.wakeAt(clock.now() + heartbeatMs, () => resolve({ ticked: true }))
-    signal.addEventListener('abort', cancel, { once: true })
-  })
-  try {
-    return await Promise.race([next, ticked])
-  } finally {
-    cancel()
-    signal.removeEventListener('abort', cancel)
+/** When it is time to say what time it is: one timer for a stream, however many events come in between. */
+function createTicks({ clock, heartbeatMs }: EventStreamOptions) {
+  let cancel: () => void = () => undefined
+  let waiting: Promise<Turn> | undefined
+  return {
+    next(): Promise<Turn> {
+      waiting ??= new Promise((resolve) => {
+        cancel = clock.wakeAt(clock.now() + heartbeatMs, () => {
+          waiting = undefined
+          resolve({ ticked: true })
+        })
+      })
+      return waiting
+    },
+    end: () => cancel(),
   }
 }
 
