@@ -143,11 +143,15 @@ const unused = [
   'GET /agents',
   'GET /models/waits',
   'GET /threads/{thread}/runs/{run}/text',
+  'GET /threads/{thread}/ui',
+  'GET /v1/models',
   'POST /dead-letters/{thread}/{reference}/requeue',
   'POST /inbox/{thread}/{call}/reject',
   'POST /threads/{thread}/calls/{call}/result',
   'POST /threads/{thread}/tokens',
+  'POST /threads/{thread}/ui',
   'POST /threads/{thread}/variables/{request}',
+  'POST /v1/chat/completions',
 ]
 
 onEveryStore('skein/client', (world) => {
