@@ -167,7 +167,10 @@ class RouteServer {
         body,
         ...(tokens && { tokens }),
       })
-      return answer instanceof Response ? answer : answerOf(route, answer)
+      const response = answer instanceof Response ? answer : answerOf(route, answer)
+      // Nobody will read it, nor leave it.
+      if (request.method === 'HEAD') await response.body?.cancel()
+      return response
     } catch (thrown) {
       const problem = toProblem(thrown)
       if (problem.status === 500) this.#warn(`${route.name} could not be served`, thrown)
@@ -267,15 +270,15 @@ function answerOf({ answer }: Route, value: unknown): Response {
     : Response.json(value, { status: answer.status, headers: { 'cache-control': 'no-store' } })
 }
 
+const filesPath = /\/threads\/[^/]+\/files(?:\/(.*))?$/
+
 /** Decoded once. What `{path*}` stands for is what follows the part before it. */
 function paramsOf({ path, params }: Route, { req }: Context): Record<string, string> {
   const found: Record<string, string> = {}
   for (const name of Object.keys(params)) if (name !== 'path') found[name] = req.param(name) ?? ''
   if (!path.endsWith('{path*}')) return found
-  const thread = req.param('thread') ?? ''
-  const raw = new URL(req.url).pathname
-  const prefix = `/threads/${encodeURIComponent(thread)}/files`
-  const rest = raw.slice(raw.indexOf(prefix) + prefix.length).replace(/^\//, '')
+  // The thread may be encoded in any way.
+  const [, rest = ''] = filesPath.exec(new URL(req.url).pathname) ?? []
   try {
     found['path'] = decodeURIComponent(rest)
   } catch {

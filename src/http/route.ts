@@ -144,9 +144,20 @@ function parseBody<Body extends z.ZodType>(schema: Body | undefined, raw: unknow
 }
 
 function parseOne(schema: z.ZodType, raw: unknown, where: string): unknown {
-  const checked = schema.safeParse(raw)
+  const checked = parseQuietly(schema, raw)
+  if (!checked) throw badRequest(`${where}: it is nested too deeply`)
   if (checked.success) return checked.data
   const issues = checked.error.issues.slice(0, 8).map(({ path, message }) => ({ path: path.join('.'), message }))
   const texts = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
   throw badRequest(`${where}: ${texts.join('; ')}`, { issues })
+}
+
+/** Undefined: the stack is too short for what was sent. */
+function parseQuietly(schema: z.ZodType, raw: unknown): ReturnType<z.ZodType['safeParse']> | undefined {
+  try {
+    return schema.safeParse(raw)
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return undefined
+    throw thrown
+  }
 }

@@ -7,6 +7,7 @@ import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
 import { hooks } from './apps/hooks.js'
 import { hosts } from './apps/hosts.js'
+import { loop } from './apps/loop.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
 import { seedsOf } from './seeds.js'
@@ -59,4 +60,9 @@ it('B8, K3: hooks at all points decide the same, and each question is one questi
 it('B8, L3: a reader whose context is short reads the same, archives the same and pays the same, whatever dies', async () => {
   const report = await context.simulate(seedsOf('context'))
   expect(report.retriedCalls).toBeGreaterThan(0)
+})
+
+it('B8, K3, L3, L4, R3: hooks, contexts and stop rules of one turn come to the same, whatever dies', async () => {
+  const report = await loop.simulate(seedsOf('loop'))
+  expect(report.takeOvers).toBeGreaterThan(0)
 })

@@ -5,8 +5,9 @@ import { effects } from './apps/effects.js'
 import { files } from './apps/files.js'
 import { hooks } from './apps/hooks.js'
 import { hosts } from './apps/hosts.js'
+import { loop } from './apps/loop.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
 import type { SimulatedApp } from './simulated-app.js'
 
-export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, hooks, context]
+export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, hooks, context, loop]

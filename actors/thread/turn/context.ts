@@ -17,6 +17,7 @@ import { addUsage } from '../../../src/core/usage.js'
 import type { Usage } from '../../../src/core/usage.js'
 import { spend } from '../budget/usage.js'
 import { stopAtLimit } from '../decide/limits.js'
+import { forgoLastAnswer } from './last-answer.js'
 import type { ThreadState } from '../state.js'
 
 /** A view of the conversation. */
@@ -150,6 +151,7 @@ export function reduceContext(state: ThreadState, record: ContextReduced & { rea
     turn.usage = addUsage(turn.usage, usage)
     spend(state, { model, usage, calls: [] })
     stopAtLimit(state)
+    forgoLastAnswer(state)
   }
   return true
 }

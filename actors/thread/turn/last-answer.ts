@@ -26,6 +26,12 @@ export function wantLastAnswer(state: ThreadState): void {
   if (stepRules(turn).lastAnswer && !isSpent(state)) turn.last = 'wanted'
 }
 
+/** Something was spent before the question: there is none where that was the rest. */
+export function forgoLastAnswer(state: ThreadState): void {
+  const { turn } = state
+  if (turn?.last === 'wanted' && isSpent(state)) turn.last = 'given'
+}
+
 /** No model is asked in this turn any more. */
 export function isStopped({ stop, last }: Turn): boolean {
   return stop !== undefined && last !== 'wanted'

@@ -98,10 +98,11 @@ const runText = route({
   scope: 'read',
   params: { thread: threadId, run: messageId },
   answer: { status: 200, type: 'text', description: 'Plain text, in chunks' },
-  async run({ skein, params, signal }) {
+  async run({ skein, params, signal, streams }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
-    const pieces = run.streams({ signal }).textStream[Symbol.asyncIterator]()
+    const { textStream } = run.streams({ signal, maxBuffered: streams.maxBuffered })
+    const pieces = textStream[Symbol.asyncIterator]()
     const encoder = new TextEncoder()
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {

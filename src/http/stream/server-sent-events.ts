@@ -111,20 +111,14 @@ interface Texts {
   stop(): void
 }
 
-type Turn = { readonly ticked: true } | { readonly text: string | undefined }
-
 function textStream(
   texts: Texts,
   options: EventStreamOptions,
   { begin, beat, failed, headers: more = {} }: Wording,
 ): Response {
   const encoder = new TextEncoder()
-  let pending: Promise<Turn> | undefined
-  const ticks = createTicks(options)
-  const stop = (): void => {
-    ticks.end()
-    texts.stop()
-  }
+  const source = new TimedTexts(texts, options)
+  const stop = (): void => source.stop()
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -133,45 +127,86 @@ function textStream(
       },
       async pull(controller) {
         try {
-          pending ??= texts.next().then((text) => ({ text }))
-          const turn = await Promise.race([pending, ticks.next()])
-          if ('ticked' in turn) return controller.enqueue(encoder.encode(beat()))
-          pending = undefined
-          if (turn.text === undefined) return finish(controller)
-          controller.enqueue(encoder.encode(turn.text))
+          const next = await source.next()
+          if (!next) return controller.enqueue(encoder.encode(beat()))
+          if (next.text === undefined) return finish(controller)
+          controller.enqueue(encoder.encode(next.text))
         } catch (thrown) {
           controller.enqueue(encoder.encode(failed(thrown)))
           finish(controller)
         }
       },
-      cancel: stop,
+      cancel() {
+        signal.removeEventListener('abort', stop)
+        stop()
+      },
     },
     // A slow client holds one chunk here; what waits for it is counted where the events come from.
     { highWaterMark: 1 },
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     options.signal.removeEventListener('abort', stop)
-    ticks.end()
     controller.close()
   }
   return new Response(body, { headers: { ...headers, ...more } })
 }
 
-/** When it is time to say what time it is: one timer for a stream, however many events come in between. */
-function createTicks({ clock, heartbeatMs }: EventStreamOptions) {
-  let cancel: () => void = () => undefined
-  let waiting: Promise<Turn> | undefined
-  return {
-    next(): Promise<Turn> {
-      waiting ??= new Promise((resolve) => {
-        cancel = clock.wakeAt(clock.now() + heartbeatMs, () => {
-          waiting = undefined
-          resolve({ ticked: true })
-        })
-      })
-      return waiting
-    },
-    end: () => cancel(),
+type Arrived = { readonly text: string | undefined } | { readonly thrown: unknown }
+
+/** Texts, and the beats of a clock while there is none. It has one timer at most, and none between two questions. */
+class TimedTexts {
+  readonly #texts: Texts
+  readonly #options: EventStreamOptions
+  #isAsked = false
+  #arrived: Arrived | undefined
+  #wake: (() => void) | undefined
+
+  constructor(texts: Texts, options: EventStreamOptions) {
+    this.#texts = texts
+    this.#options = options
+  }
+
+  /** Undefined: it is time to say what time it is. Not asked again before it has answered. */
+  async next(): Promise<{ readonly text: string | undefined } | undefined> {
+    this.#ask()
+    if (!this.#arrived) await this.#somethingOrTime()
+    const arrived = this.#arrived
+    this.#arrived = undefined
+    if (arrived && 'thrown' in arrived) throw arrived.thrown
+    return arrived
+  }
+
+  #ask(): void {
+    if (this.#isAsked || this.#arrived) return
+    this.#isAsked = true
+    const take = (arrived: Arrived): void => {
+      this.#isAsked = false
+      this.#arrived = arrived
+      this.#wake?.()
+    }
+    this.#texts.next().then(
+      (text) => take({ text }),
+      (thrown: unknown) => take({ thrown }),
+    )
+  }
+
+  /** Not a race of promises: each would stay with the event that is waited for. */
+  #somethingOrTime(): Promise<void> {
+    const { clock, heartbeatMs } = this.#options
+    return new Promise((resolve) => {
+      const cancel = clock.wakeAt(clock.now() + heartbeatMs, () => this.#wake?.())
+      this.#wake = () => {
+        this.#wake = undefined
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  stop(): void {
+    this.#arrived ??= { text: undefined }
+    this.#wake?.()
+    this.#texts.stop()
   }
 }
 

@@ -14,6 +14,8 @@ import { SkeinError, toFailure } from '../../core/failure.js'
 import { maskFailure } from '../../core/redact/outcome.js'
 import type { Redactor } from '../../core/redact/redact.js'
 import type { Message } from '../../core/records/message.js'
+import { addUsage, noUsage } from '../../core/usage.js'
+import type { Usage } from '../../core/usage.js'
 import type { ModelRequest } from '../../models/port.js'
 import type { AgentSetup } from '../resolve/agent-setup.js'
 import { planReduction, reductionOf, wantsSummary } from '../resolve/context-plan.js'
@@ -55,14 +57,22 @@ export class ContextReduction implements RunningEffect {
     const { state } = this.#owner
     const { setupOf, envs } = this.#services
     const setup = setupOf(state.agent, state.turn?.session?.side, envs.disabled(state))
-    if (reachesBack(state, setup.prompt)) await this.#owner.hydrated()
-    const plan = planReduction(state, setup.prompt)
-    if (!plan) throw new SkeinError('CANCELLED', 'the conversation is no longer limited')
-    const summarised = plan.boundary !== undefined && wantsSummary(plan) ? await this.#summary(setup) : {}
-    return { kind: 'reduced', reduced: reductionOf(plan, this.#step, summarised) }
+    let spent: Usage | undefined
+    for (;;) {
+      if (reachesBack(state, setup.prompt)) await this.#owner.hydrated()
+      const { edits } = state
+      const plan = planReduction(state, setup.prompt)
+      if (!plan) throw new SkeinError('CANCELLED', 'the conversation is no longer limited')
+      const summarised = plan.boundary !== undefined && wantsSummary(plan) ? await this.#summary(setup, spent) : {}
+      // What was edited or removed meanwhile would stay in the summary as it was.
+      if (!summarised.summary || state.edits === edits || this.#cancel.reason)
+        return { kind: 'reduced', reduced: reductionOf(plan, this.#step, summarised) }
+      spent = summarised.summary.usage
+    }
   }
 
-  async #summary(setup: AgentSetup): Promise<Summarised> {
+  /** `spent`: on a summary that was not used. */
+  async #summary(setup: AgentSetup, spent: Usage = noUsage): Promise<Summarised> {
     const { context } = setup.prompt
     const { summary = {} } = typeof context === 'object' ? context : {}
     if (summary === false) return {}
@@ -75,7 +85,7 @@ export class ContextReduction implements RunningEffect {
       const reply = checkReply(model.name, await (await known).call(request, options))
       if (reply.text.trim() === '') throw new SkeinError('MODEL_REJECTED', `${model.name} gave no summary: no text`)
       const text = this.#redactor?.text(reply.text) ?? reply.text
-      const usage = priced(reply.usage, app.models.get(reply.model ?? '') ?? model)
+      const usage = addUsage(spent, priced(reply.usage, app.models.get(reply.model ?? '') ?? model))
       return { summary: { text, model: reply.model ?? model.name, usage } }
     } catch (thrown) {
       return { failure: this.#masked(toFailure(thrown, 'MODEL_REJECTED')) }

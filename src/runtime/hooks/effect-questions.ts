@@ -53,7 +53,7 @@ export async function askBeforeStep(
       messages: async () => (await messages()).filter(({ id }) => !hide.includes(id)),
     }),
     apply: ({ hide, add }, result) => ({
-      hide: [...hide, ...(result.hide ?? [])],
+      hide: [...hide, ...(result.hide ?? []).map((id) => mask.text(id))],
       add: [
         ...add,
         ...[result.add ?? []].flat().map(({ role = 'user', text, once }): AddedMessage => ({

@@ -9,7 +9,8 @@ import { SkeinError } from '../../core/failure.js'
 const text = z.string().optional()
 /** A reason that says nothing is none. */
 const reason = z.string().min(1).optional()
-const json = z.json()
+/** What contains itself passes `z.json()`, and could be neither measured nor recorded. */
+const json = z.json().refine(isTree, 'it contains itself')
 const message = z.strictObject({
   text: z.string().min(1),
   role: z.enum(['user', 'system']).optional(),
@@ -53,6 +54,14 @@ const results: { readonly [On in HookPoint]: z.ZodType<HookResult<On>> } = {
     drop: z.boolean().optional(),
   }),
   stop: z.strictObject({ goOn: reason }),
+}
+
+function isTree(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Undefined: the hook wants nothing. Throws where it returned what it may not. */

@@ -73,7 +73,7 @@ async function firstWishes(
   { tags = [], files = {}, values = {}, message, refuse }: HookResult<'thread_created'>,
 ): Promise<FirstWishes> {
   return {
-    tags: [...new Set([...now.tags, ...tags])],
+    tags: [...new Set([...now.tags, ...tags.map((tag) => mask.text(tag))])],
     files: [...now.files, ...(await storedFiles(blobs, mask, files))],
     values: [
       ...now.values,
@@ -97,7 +97,7 @@ async function storedFiles(
   const source = createTreeSource({ tree: emptyTree, at: 0, quotaBytes: Infinity, blobs })
   const copy = createWorkingCopy(async () => source)
   for (const [path, content] of entries)
-    await copy.files.writeFile(path, typeof content === 'string' ? mask.text(content) : content)
+    await copy.files.writeFile(mask.text(path), typeof content === 'string' ? mask.text(content) : content)
   const { changes, contents: bytes } = await copy.done()
   await Promise.all([...bytes.values()].map((each) => blobs.put(each)))
   return changes
