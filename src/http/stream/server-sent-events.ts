@@ -137,7 +137,7 @@ function textStream(
         }
       },
       cancel() {
-        signal.removeEventListener('abort', stop)
+        options.signal.removeEventListener('abort', stop)
         stop()
       },
     },
