@@ -43,31 +43,104 @@ const headers = {
   'x-accel-buffering': 'no',
 }
 
-type Turn = { readonly ticked: true } | { readonly next: IteratorResult<StreamedEvent> }
+/** How a stream is written: what it begins with, what it says when nothing happens, and its last word if it breaks. */
+interface Wording {
+  readonly begin: string
+  beat(): string
+  failed(thrown: unknown): string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** The answer begins at once, also where nothing has happened yet. */
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
+  const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
   const iterator = events[Symbol.asyncIterator]()
+  let isOver = false
+  const texts: Texts = {
+    async next() {
+      if (isOver) return undefined
+      const { done, value } = await iterator.next()
+      if (!done) return textOf(value)
+      isOver = true
+      // A server that closes ends its streams too, but they have not come to their end.
+      return options.signal.aborted ? undefined : textOf({ event: 'end', data: {} })
+    },
+    stop: () => void iterator.return?.(),
+  }
+  const failed = (thrown: unknown): string => textOf(lastWord(thrown))
+  return textStream(texts, options, { begin: `retry: 1000\n\n${beat()}`, beat, failed })
+}
+
+export interface DataStreamOptions extends EventStreamOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** What a client is told of a stream that breaks. */
+  readonly failed: (thrown: unknown) => unknown
+}
+
+const doneText = 'data: [DONE]\n\n'
+
+/** Data without names and cursors, and `[DONE]` at its end, for clients that know no other streams. */
+export function dataStream(
+  begin: (signal: AbortSignal) => AsyncGenerator<unknown, void, undefined>,
+  options: DataStreamOptions,
+): Response {
+  const dataText = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
+  const left = new AbortController()
+  const values = begin(AbortSignal.any([options.signal, left.signal]))
+  let isDone = false
+  const texts: Texts = {
+    async next() {
+      if (isDone) return undefined
+      const { done, value } = await values.next()
+      isDone = done === true
+      return isDone ? doneText : dataText(value)
+    },
+    stop: () => left.abort(),
+  }
+  return textStream(texts, options, {
+    begin: '',
+    beat: () => ': \n\n',
+    failed: (thrown) => `${dataText(options.failed(thrown))}${doneText}`,
+    headers: options.headers ?? {},
+  })
+}
+
+/** What is written, piece by piece; undefined at its end. */
+interface Texts {
+  next(): Promise<string | undefined>
+  stop(): void
+}
+
+type Turn = { readonly ticked: true } | { readonly text: string | undefined }
+
+function textStream(
+  texts: Texts,
+  options: EventStreamOptions,
+  { begin, beat, failed, headers: more = {} }: Wording,
+): Response {
   const encoder = new TextEncoder()
   let pending: Promise<Turn> | undefined
-  const clockText = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
-  const stop = (): void => void iterator.return?.()
+  const ticks = createTicks(options)
+  const stop = (): void => {
+    ticks.end()
+    texts.stop()
+  }
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        controller.enqueue(encoder.encode(`retry: 1000\n\n${clockText()}`))
+        if (begin !== '') controller.enqueue(encoder.encode(begin))
         options.signal.addEventListener('abort', stop, { once: true })
       },
       async pull(controller) {
         try {
-          pending ??= iterator.next().then((next) => ({ next }))
-          const turn = await Promise.race([pending, ticked(options)])
-          if ('ticked' in turn) return controller.enqueue(encoder.encode(clockText()))
+          pending ??= texts.next().then((text) => ({ text }))
+          const turn = await Promise.race([pending, ticks.next()])
+          if ('ticked' in turn) return controller.enqueue(encoder.encode(beat()))
           pending = undefined
-          if (turn.next.done) return finish(controller)
-          controller.enqueue(encoder.encode(textOf(turn.next.value)))
+          if (turn.text === undefined) return finish(controller)
+          controller.enqueue(encoder.encode(turn.text))
         } catch (thrown) {
-          controller.enqueue(encoder.encode(textOf(lastWord(thrown))))
+          controller.enqueue(encoder.encode(failed(thrown)))
           finish(controller)
         }
       },
@@ -78,17 +151,28 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     options.signal.removeEventListener('abort', stop)
+    ticks.end()
     controller.close()
   }
-  return new Response(body, { headers })
+  return new Response(body, { headers: { ...headers, ...more } })
 }
 
-/** Resolves when it is time to say what time it is; the timer ends with the next event. */
-function ticked({ clock, heartbeatMs, signal }: EventStreamOptions): Promise<Turn> {
-  return new Promise((resolve) => {
-    const cancel = clock.wakeAt(clock.now() + heartbeatMs, () => resolve({ ticked: true }))
-    signal.addEventListener('abort', cancel, { once: true })
-  })
+/** When it is time to say what time it is: one timer for a stream, however many events come in between. */
+function createTicks({ clock, heartbeatMs }: EventStreamOptions) {
+  let cancel: () => void = () => undefined
+  let waiting: Promise<Turn> | undefined
+  return {
+    next(): Promise<Turn> {
+      waiting ??= new Promise((resolve) => {
+        cancel = clock.wakeAt(clock.now() + heartbeatMs, () => {
+          waiting = undefined
+          resolve({ ticked: true })
+        })
+      })
+      return waiting
+    },
+    end: () => cancel(),
+  }
 }
 
 /** Why a stream ends before its time: the client may resume after `lagging`, and should look at `error`. */
