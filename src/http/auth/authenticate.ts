@@ -3,7 +3,7 @@
  * checked by its signature; or the app's own function says who it is.
  *
  * - There is no default: a server that anyone may use must say so (`auth: 'none'`).
- * - A wrong key and no key get the same answer.
+ * - A wrong key and no key get the same answer. An empty key is no key, on both sides.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
@@ -43,7 +43,10 @@ const keysSchema = z.strictObject({
   keys: z.array(
     z.strictObject({
       name: z.string().min(1).max(128),
-      sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in hex: hashKey(key)'),
+      sha256: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in hex: hashKey(key)')
+        .refine((hash) => hash !== digestOf(''), 'is the hash of an empty key: is the variable that has the key set?'),
       scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])).min(1),
       roots: z.array(z.string()).optional(),
       tags: z.array(z.string()).min(1).optional(),
@@ -110,10 +113,11 @@ function unauthenticated(): HttpProblem {
 /** Where browsers cannot set a header (EventSource), the key may come as the password of basic authentication. */
 function bearerOf(request: Request): string | undefined {
   const [, kind = '', value = ''] = /^(bearer|basic) +(.+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
-  if (kind.toLowerCase() === 'bearer') return value.trim()
+  if (kind.toLowerCase() === 'bearer') return value.trim() || undefined
   if (kind.toLowerCase() !== 'basic') return undefined
   const text = Buffer.from(value, 'base64').toString()
-  return text.includes(':') ? text.slice(text.indexOf(':') + 1) : undefined
+  // No password is no key, whatever hashes the server was given.
+  return text.includes(':') ? text.slice(text.indexOf(':') + 1) || undefined : undefined
 }
 
 const principalSchema = z.object({
@@ -134,8 +138,14 @@ function checkPrincipal(principal: Principal | undefined): Principal {
   )
 }
 
-/** What is kept of a key. */
+/** What is kept of a key. An empty one is a variable that is not set, and would let everyone in. */
 export function hashKey(key: string): string {
+  if (key.trim() === '')
+    throw new SkeinError('BAD_OPTION', 'hashKey: the key is empty; is the environment variable that has it set?')
+  return digestOf(key)
+}
+
+function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
