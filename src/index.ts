@@ -41,7 +41,7 @@ export type {
   InferToolOutput,
   ToolCallOf,
 } from './agent/infer.js'
-export type { MaxToolRounds, StopWhen, TurnSoFar } from './agent/stop.js'
+export type { MaxToolRounds, PromptStopWhen, StopFunction, StopWhen, TurnAfterStep, TurnSoFar } from './agent/stop.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, SkeinOptions } from './runtime/options.js'

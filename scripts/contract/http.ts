@@ -5,12 +5,33 @@ import type { Section } from './clause.js'
 export const http: Section = {
   H1: item(
     'The HTTP interface and its OpenAPI document',
-    open('Threads, messages (202), stop, resume, terminate, tree, files, kv and variables'),
-    open('Approvals, inbox, tool results, effects, usage, lists of agents, tools and models'),
-    open('A stream of server-sent events that goes on after `Last-Event-ID`'),
-    open('Health and metrics'),
-    open('An OpenAPI document from the same zod schemas'),
-    open('Errors as problem JSON with stable codes'),
+    proved(
+      'Threads, messages (202), files, kv and schedules',
+      'H1: a thread is created once by its id, listed, read, and deleted',
+      'H1: a message is accepted with 202, once for one Idempotency-Key, and its run is read',
+      'H1: files are streamed both ways, listed, read in ranges and removed; a path cannot escape',
+      'H1: values and schedules',
+    ),
+    open('Stop, resume, terminate, tree and variables', 'the routes are there; tests send them hostile values only'),
+    proved(
+      'Approvals and inbox',
+      'H1, A4: what waits for a person is in the inbox; approve needs its scope, and a second decision is refused',
+    ),
+    open('Tool results, effects, lists of agents, tools and models', 'there is no route for effects'),
+    proved(
+      'A stream of server-sent events that goes on after `Last-Event-ID`',
+      'H1, R2: events of a thread are streamed from a cursor, each once; the stream opens before the first event',
+    ),
+    open('Health and metrics', 'there are no metrics'),
+    proved(
+      'An OpenAPI document from the same zod schemas',
+      'H1: the OpenAPI document has every route with its scope, and its examples of input are those of the schemas',
+    ),
+    proved(
+      'Errors as problem JSON with stable codes',
+      'H1: what is wrong is a problem with a stable code, and nothing happened',
+      'H1, H3: whatever is sent to any route, the server answers, and no answer is a fault of its own',
+    ),
   ),
   H2: item(
     'Thread endpoints by file routing',
@@ -21,15 +42,39 @@ export const http: Section = {
   ),
   H3: item(
     'Auth by scoped keys; closed by default beyond loopback',
-    open('Bearer keys with the scopes read, write, approve and admin'),
-    open('Tokens that are bound to a tree'),
-    open('Bound to anything but loopback it refuses by default'),
-    open('Body limits; CORS is off by default'),
+    proved(
+      'Bearer keys with the scopes read, write, approve and admin',
+      'H3: every route but health needs a key, and the same is said of a wrong one',
+      'H3: a key does what its scopes say: write reads, approve is apart, admin is all',
+    ),
+    proved(
+      'Tokens that are bound to a tree',
+      'H3: a tree token is for one tree, for a time, and ends with its tree',
+      'H3: a key that is bound to a tag sees its trees alone, in every list and on every route',
+    ),
+    proved(
+      'Bound to anything but loopback it refuses by default',
+      'H3: who may use it must be said, and without keys only on loopback',
+    ),
+    proved(
+      'Body limits; CORS is off by default',
+      'H1: what is wrong is a problem with a stable code, and nothing happened',
+      'H3: pages of other sites get no header; those that may get theirs, and a preflight is answered',
+    ),
   ),
   H4: item(
     'Handlers that mount in an existing service',
-    open('A fetch handler that mounts under any path'),
-    open('A Node handler that mounts under any path'),
+    proved(
+      'A fetch handler that mounts under any path',
+      'H4: Hono',
+      'H4: route handlers that get a whole request, as those of Next.js',
+    ),
+    proved(
+      'A Node handler that mounts under any path',
+      'H4: Express 5',
+      'H4: Fastify 5',
+      'H4: plain node:http; two skeins in one process have nothing in common',
+    ),
     proved('No global state: two skeins in one process do not meet', 'on two stores they do not meet'),
   ),
 }

@@ -1,5 +1,5 @@
 /** R · Runs and streams. What a caller sees of a turn. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const runs: Section = {
@@ -65,7 +65,11 @@ export const runs: Section = {
       'R3: hasToolCall stops after a call that was made, and not after one that was refused',
       'R3: conditions of a message are those of its turn alone, beside the prompt’s',
     ),
-    open('`stopWhen` takes custom conditions', 'a function decides about rounds of calls (`maxToolRounds`) only'),
+    proved(
+      '`stopWhen` takes custom conditions',
+      'R3: a function sees the results of the step, and stops the turn with its words',
+      'R3, K3: what it said is recorded, and not asked again after a restart',
+    ),
     proved(
       '`maxToolRounds` is a number or a function; 0 gives raw calls',
       'R3: 0 rounds give raw calls: none runs, and the caller has them with their args',

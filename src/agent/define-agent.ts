@@ -6,7 +6,7 @@ import type { Json } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import type { Model } from '../models/port.js'
 import type { NameOf, NameOr } from './naming.js'
-import type { MaxToolRounds, StopWhen } from './stop.js'
+import type { MaxToolRounds, PromptStopWhen } from './stop.js'
 
 /** A variable whose value comes from the environment of the thread. */
 export interface Variable {
@@ -187,7 +187,7 @@ interface PromptFields<Input extends Schema = Schema, Output extends Schema = Sc
   /** The turn ends with a value of this schema, which the model passes to the tool `response`. */
   readonly outputSchema?: Output
   /** Its turns stop after a reply that meets any of these, when the calls of that reply are answered. */
-  readonly stopWhen?: StopWhen
+  readonly stopWhen?: PromptStopWhen
   /**
    * Rounds of calls in one turn: the calls of a further reply are not run, and the turn stops. 0: none is run, and the
    * caller reads them from `run.toolCalls()`. A function says of each reply with calls whether they may run.

@@ -14,7 +14,7 @@ import type { InputOf, Schema } from '../core/schema.js'
 import type { Usage } from '../core/usage.js'
 import type { Files } from '../files/port.js'
 import { namesOfDefinitions } from './naming.js'
-import type { Named } from './naming.js'
+import type { NameOf, Named } from './naming.js'
 
 /** The thread's files, to be read. */
 export type HookFiles = Pick<
@@ -240,10 +240,12 @@ interface HookFields<On extends HookPoint> {
 
 /** A tool as a hook names it: its args are typed by the definition. */
 type ToolLike = Named<'tool'> & { readonly args: Schema }
+/** What a model may call, by its name. */
+type CalledName = NameOf<'tool' | 'prompt' | 'agent'>
 type ArgsOf<Tool> = Tool extends ToolLike ? InputOf<Tool['args']> : { readonly [name: string]: Json }
 
 /** The parameter of `defineHook`. */
-export interface Hook<On extends HookPoint, Tool extends string | ToolLike> extends HookFields<On> {
+export interface Hook<On extends HookPoint, Tool extends CalledName | ToolLike> extends HookFields<On> {
   /** Of `before_call` and `after_call`: the tools, agents and prompts whose calls it is asked about. Default: all. */
   readonly tools?: readonly Tool[]
   run(input: HookInput<On, ArgsOf<Tool>>, thread: HookThread): Answer<On>
@@ -259,9 +261,9 @@ export interface HookOf<On extends HookPoint> extends HookFields<On> {
 
 export type HookDefinition = { readonly [On in HookPoint]: HookOf<On> }[HookPoint]
 
-export function defineHook<On extends HookPoint, Tool extends string | ToolLike = string>(
+export function defineHook<On extends HookPoint, Tool extends CalledName | ToolLike = CalledName>(
   hook: Hook<On, Tool>,
 ): HookOf<On>
-export function defineHook<On extends HookPoint>({ tools, ...hook }: Hook<On, string | ToolLike>): object {
+export function defineHook<On extends HookPoint>({ tools, ...hook }: Hook<On, CalledName | ToolLike>): object {
   return { kind: 'hook', name: '', ...hook, ...defined({ tools: tools && namesOfDefinitions<never>(tools) }) }
 }

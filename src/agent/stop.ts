@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Json } from '../core/json.js'
+import type { Message } from '../core/records/message.js'
 import type { FinishReason } from '../core/records/record.js'
 import { maxToolRoundsSchema, stopConditionSchema } from '../core/records/stop.js'
 import type { StopCondition } from '../core/records/stop.js'
@@ -27,8 +28,26 @@ export interface TurnSoFar {
   readonly finish: FinishReason
 }
 
-/** A prompt's conditions: the turn stops where any of them is met. */
+/** A turn as a condition of the app's own sees it, when the calls of a step are answered and the model would go on. */
+export interface TurnAfterStep {
+  readonly thread: string
+  readonly run: string
+  /** Steps of the turn. */
+  readonly steps: number
+  /** Of the turn. */
+  readonly usage: Usage
+  /** What the model would read now, the results of the step included. */
+  messages(): Promise<readonly Message[]>
+}
+
+/** True, or why in words for people: the turn stops. Asked once for each step; the answer is recorded. */
+export type StopFunction = (turn: TurnAfterStep) => boolean | string | Promise<boolean | string>
+
+/** Conditions as data: the turn stops where any of them is met. */
 export type StopWhen = StopCondition | readonly StopCondition[]
+
+/** A prompt's conditions: data, or functions of its own. */
+export type PromptStopWhen = StopCondition | StopFunction | readonly (StopCondition | StopFunction)[]
 
 /** How many rounds of calls a turn may have, or whether the round that was asked for may be run. */
 export type MaxToolRounds = number | ((turn: TurnSoFar) => boolean)
@@ -58,12 +77,21 @@ export function finishReasonIs(reason: FinishReason): StopCondition {
   return { if: 'finish', is: reason }
 }
 
-export function conditionsOf(stopWhen: StopWhen | undefined): readonly StopCondition[] {
+/** Those that are data. */
+export function conditionsOf(stopWhen: PromptStopWhen | undefined): readonly StopCondition[] {
+  return listOf(stopWhen).filter((each) => typeof each !== 'function')
+}
+
+export function stopFunctionsOf(stopWhen: PromptStopWhen | undefined): readonly StopFunction[] {
+  return listOf(stopWhen).filter((each) => typeof each === 'function')
+}
+
+function listOf(stopWhen: PromptStopWhen | undefined): readonly (StopCondition | StopFunction)[] {
   if (stopWhen === undefined) return []
   return isList(stopWhen) ? stopWhen : [stopWhen]
 }
 
-function isList(stopWhen: StopWhen): stopWhen is readonly StopCondition[] {
+function isList(stopWhen: PromptStopWhen): stopWhen is readonly (StopCondition | StopFunction)[] {
   return Array.isArray(stopWhen)
 }
 
@@ -79,9 +107,18 @@ export const stopWhenSchema = z.union(
     'number above 0, or a list of them',
 )
 
+const stopFunction = z.custom<StopFunction>((value) => typeof value === 'function')
+const promptCondition = z.union([stopConditionSchema, stopFunction])
+
 /** The fields of a prompt that say when its turns stop. */
 export const stopForms = {
-  stopWhen: stopWhenSchema.optional(),
+  stopWhen: z
+    .union(
+      [promptCondition, z.array(promptCondition)],
+      'must be stepCountIs(n), hasToolCall(name), maxTokensUsed(n), maxCost(usd) or finishReasonIs(reason), with a ' +
+        'number above 0, a function (turn) => boolean | string, or a list of them',
+    )
+    .optional(),
   maxToolRounds: rounds.optional(),
   lastAnswer: z.union([z.literal(true), z.string().min(1)], 'must be true, or what the model is told').optional(),
 }

@@ -29,6 +29,11 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'serve a store, and load the app again when a file of it changes',
     load: () => import('./commands/project/dev.js'),
   },
+  serve: {
+    summary: 'serve a store, and answer HTTP, until it is told to stop',
+    load: () => import('./commands/service/serve.js'),
+  },
+  keys: { summary: 'make keys for those who use it over HTTP', load: () => import('./commands/service/keys.js') },
   hosts: { summary: 'list the hosts that serve a store', load: () => import('./commands/hosts.js') },
   ps: { summary: 'list threads', load: () => import('./commands/ps.js') },
   tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./commands/tree.js') },
@@ -101,8 +106,13 @@ const commands: Readonly<Record<string, Entry>> = {
 const exitCodesAndVariables = `
 Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
 Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA,
-SKEIN_NATS_CERT, SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with the key for secrets),
-SKEIN_KEY (the key itself), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+SKEIN_NATS_CERT, SKEIN_NATS_KEY, SKEIN_NATS_MONITOR, SKEIN_URL (as the options), SKEIN_URL_KEY (the key for --url),
+SKEIN_KEY_FILE (file with the key for secrets), SKEIN_KEY (the key itself), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+
+/** Collects an option that may be given several times. */
+function several(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}
 
 interface ProgramListener {
   /** The command line names this command. */
@@ -125,6 +135,13 @@ function createProgram(shell: CliProcess, { onCommand, onExit }: ProgramListener
     .option('--tls-cert <file>', 'own certificate for the NATS server')
     .option('--tls-key <file>', 'key of that certificate')
     .option('--monitor <url>', 'monitoring port of the NATS server (default: port 8222 of it)')
+    .option('--url <url>', 'a server of Skein (skein serve) instead of a store (default: $SKEIN_URL)')
+    .option(
+      '--key-env <name>',
+      'the variable of the environment that holds the key for --url (default: SKEIN_URL_KEY); of serve: a key that ' +
+        'it takes, as SHOP_KEY=write,approve; a name alone may do everything; may be given several times',
+      several,
+    )
     .option('--key-file <file>', 'file that holds the key for secrets (default: $SKEIN_KEY_FILE)')
     .option('--json', 'one JSON object per line, for programs')
     .option('-V, --version', 'print the version')

@@ -39,7 +39,9 @@ interface GlobalFlags extends StoreFlags {
 
 export function createRunCommand(shell: CliProcess, onExit: (code: ExitCode) => void): RunCommand {
   return async (command, body) => {
-    const { json = false, ...storeFlags } = command.optsWithGlobals<GlobalFlags>()
+    const { json = false, keyEnv, ...flags } = command.optsWithGlobals<GlobalFlags>()
+    // Of `serve` they are keys that it takes.
+    const storeFlags = { ...flags, ...(command.name() !== 'serve' && defined({ keyEnv })) }
     const out = createOutput(shell, json)
     const signals = listenForSignals(shell)
     const ended = reportErrors({ shell, out, signals }, async () =>

@@ -1,12 +1,13 @@
 /**
- * The store that a command works on: a folder, or a namespace on a NATS server. Options name it, else the
- * environment. Also opens a client on it, and writes commands for it that a person can type.
+ * The store that a command works on: a folder, a namespace on a NATS server, or what a server of Skein answers for.
+ * Options name it, else the environment. Also opens a client on it, and writes commands for it that a person can type.
  *
  * - An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the
  *   environment alone.
  * - No password or token is ever shown.
  */
 import { defined } from '../core/defined.js'
+import type { RemoteSkein } from '../client.js'
 import type { Store, NatsOptions, SkeinClient } from '../index.js'
 import { shellWord } from './format.js'
 
@@ -20,9 +21,14 @@ export interface StoreLocation {
   /** The file with the key for its secrets, if an option names one. */
   readonly key: { readonly keyFile?: string }
   source(): Promise<Store>
+  /** Over HTTP: where to, and the key. Such a location has no store that this process could open. */
+  readonly server?: { readonly url: string; readonly key?: string }
 }
 
 export interface StoreFlags {
+  readonly url?: string
+  /** Variables of the environment that hold a key for the server. */
+  readonly keyEnv?: readonly string[]
   readonly store?: string
   readonly nats?: string
   readonly namespace?: string
@@ -59,6 +65,8 @@ export async function locateStore({ keyFile, ...options }: StoreFlags, env: Envi
 async function locate(options: Omit<StoreFlags, 'keyFile'>, env: Environment): Promise<StoreLocation> {
   const { store, nats } = options
   const { SkeinError } = await import('../index.js')
+  const server = await locateServer(options, env)
+  if (server) return server
   if (store !== undefined && nats !== undefined)
     throw new SkeinError('BAD_OPTION', '--store names a folder and --nats a server; give one of them')
   const url = store === undefined ? (nats ?? (env['SKEIN_NATS'] || undefined)) : undefined
@@ -70,6 +78,19 @@ async function locate(options: Omit<StoreFlags, 'keyFile'>, env: Environment): P
       `${natsFlags[useless]} is for NATS; name the server with --nats <url> or SKEIN_NATS`,
     )
   return localStore(store ?? (env['SKEIN_STORE'] || '.skein'))
+}
+
+/** Undefined: the options name a store. */
+async function locateServer(options: StoreFlags, env: Environment): Promise<StoreLocation | undefined> {
+  const { store, nats, url, keyEnv } = options
+  const { SkeinError } = await import('../index.js')
+  const server = store === undefined && nats === undefined ? (url ?? (env['SKEIN_URL'] || undefined)) : undefined
+  if (server !== undefined) return serverAt(server, options, env)
+  if (url !== undefined)
+    throw new SkeinError('BAD_OPTION', '--url names a server of Skein, which has a store of its own; give one of them')
+  if (keyEnv !== undefined)
+    throw new SkeinError('BAD_OPTION', '--key-env is for a server of Skein; name it with --url <url> or SKEIN_URL')
+  return undefined
 }
 
 export function localStore(folder: string): StoreLocation {
@@ -114,6 +135,33 @@ function natsStore(url: string, options: StoreFlags, env: Environment): StoreLoc
   }
 }
 
+async function serverAt(url: string, options: StoreFlags, env: Environment): Promise<StoreLocation> {
+  const { SkeinError } = await import('../index.js')
+  const useless = natsOptions.find((option) => options[option] !== undefined)
+  const [name = 'SKEIN_URL_KEY', ...more] = options.keyEnv ?? []
+  const key = env[name] || undefined
+  if (useless || more.length > 0)
+    throw new SkeinError('BAD_OPTION', `--url takes one --key-env${useless ? `, and not ${natsFlags[useless]}` : ''}`)
+  if (options.keyEnv && key === undefined)
+    throw new SkeinError('BAD_OPTION', `--key-env ${name}: the environment has no such variable, or an empty one`)
+  return {
+    name: url,
+    flags: [
+      ...(options.url === undefined ? [] : ['--url', withoutSecrets(url)]),
+      ...(options.keyEnv ? ['--key-env', name] : []),
+    ],
+    shared: true,
+    key: {},
+    server: { url, ...defined({ key }) },
+    async source() {
+      throw new SkeinError(
+        'BAD_OPTION',
+        `this command needs the store itself (--store or --nats): it does not work through the server at ${url}`,
+      )
+    },
+  }
+}
+
 function withoutSecrets(url: string): string {
   return url.replaceAll(/\/\/([^:@/,]+):[^@/,]*@/g, '//$1:…@').replaceAll(/\/\/[^:@/,]+@/g, '//…@')
 }
@@ -130,6 +178,36 @@ export async function withClient<Result>(
   } finally {
     await client.close()
   }
+}
+
+/** What a client of a store and a client of a server can do. */
+export type AnyClient = Omit<RemoteSkein, 'definitions'>
+
+/** A client on the store, or on the server that has it. */
+export async function withAnyClient<Result>(
+  location: StoreLocation,
+  body: (client: AnyClient) => Promise<Result>,
+): Promise<Result> {
+  const { server } = location
+  if (!server) return withClient(location, body)
+  const { connect } = await import('../client.js')
+  const client = connect(server.url, defined({ key: server.key }))
+  try {
+    return await body(client)
+  } finally {
+    await client.close()
+  }
+}
+
+/** To watch a turn takes a client on the store itself: with `wait` that is what is given, and `watching` besides. */
+export function withWaiting<Result>(
+  location: StoreLocation,
+  wait: boolean | undefined,
+  body: (client: AnyClient, watching?: SkeinClient) => Promise<Result>,
+): Promise<Result> {
+  return wait
+    ? withClient(location, (client) => body(client, client))
+    : withAnyClient(location, (client) => body(client))
 }
 
 /** A command for this store, as it is typed. */

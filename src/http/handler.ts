@@ -174,7 +174,7 @@ class RouteServer {
     } catch (thrown) {
       const problem = toProblem(thrown)
       if (problem.status === 500) this.#warn(`${route.name} could not be served`, thrown)
-      return problemResponse(problem)
+      return problemResponse(problem, route.errorOf?.(problem))
     }
   }
 
@@ -241,7 +241,7 @@ class RouteServer {
         headers: {
           ...headers,
           'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
-          'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id',
+          'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id, x-skein-thread',
           'access-control-max-age': '600',
         },
       })

@@ -88,7 +88,16 @@ const fileStatuses: Readonly<Record<string, number>> = {
 }
 
 /** Fields of a failure's data that a client may see. */
-const toldFields: ReadonlySet<string> = new Set(['thread', 'request', 'missing', 'required', 'issues', 'tag', 'limit'])
+const toldFields: ReadonlySet<string> = new Set([
+  'thread',
+  'request',
+  'missing',
+  'required',
+  'issues',
+  'tag',
+  'limit',
+  'hosted',
+])
 
 /** Whatever was thrown, as a problem; what is none of ours tells nothing about itself. */
 export function toProblem(thrown: unknown): HttpProblem {
@@ -105,7 +114,9 @@ export function toProblem(thrown: unknown): HttpProblem {
   }
   const code = fileCodeOf(thrown)
   if (code !== undefined && thrown instanceof Error)
-    return new HttpProblem({ status: fileStatuses[code] ?? 400, code: 'BAD_OPTION' }, thrown.message)
+    return new HttpProblem({ status: fileStatuses[code] ?? 400, code: 'BAD_OPTION' }, thrown.message, {
+      data: { file: code },
+    })
   return new HttpProblem({ status: 500, code: 'INTERNAL' }, 'the server could not do this; its operator was told why')
 }
 
@@ -125,10 +136,12 @@ const titles: Readonly<Record<number, string>> = {
   413: 'Content Too Large',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
+  502: 'Bad Gateway',
   503: 'Service Unavailable',
 }
 
-export function problemResponse({ status, code, message, data, headers }: HttpProblem): Response {
+/** `more`: fields for clients that read errors in a form of their own. */
+export function problemResponse({ status, code, message, data, headers }: HttpProblem, more: object = {}): Response {
   const body = {
     type: `urn:skein:problem:${code}`,
     title: titles[status] ?? 'Error',
@@ -137,6 +150,7 @@ export function problemResponse({ status, code, message, data, headers }: HttpPr
     detail: message,
     retry: status === 503 || status === 429,
     ...(data && Object.keys(data).length > 0 && { data }),
+    ...more,
   }
   return new Response(JSON.stringify(body), {
     status,

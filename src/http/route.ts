@@ -8,6 +8,7 @@
 import type { z } from 'zod'
 import type { Skein, SkeinClient } from '../index.js'
 import { badRequest } from './problem.js'
+import type { HttpProblem } from './problem.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'
@@ -71,6 +72,8 @@ interface RouteFacts {
   readonly answer: RouteAnswer
   /** Offered to MCP clients as a tool. */
   readonly isTool?: true
+  /** What a problem says besides, for clients that read errors in a form of their own. */
+  readonly errorOf?: (problem: HttpProblem) => object
 }
 
 export interface Route extends RouteFacts {

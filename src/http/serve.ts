@@ -6,8 +6,9 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SkeinError } from '../index.js'
+import { systemClock } from '../core/clock.js'
 import { createHandler } from './handler.js'
-import type { HandlerOptions } from './handler.js'
+import type { HandlerOptions, SkeinHandler } from './handler.js'
 import type { ServedSkein } from './route.js'
 
 export interface ServeOptions extends HandlerOptions {
@@ -40,14 +41,25 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `http://${name}:${address.port}${options.basePath ?? ''}`,
-    async close() {
-      handler.close()
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
-      })
-    },
+    close: () => closed(server, handler),
   }
+}
+
+const longestCloseMs = 5_000
+
+/** Answers that are under way are finished; a client that does not take its own in time is cut off. */
+async function closed(server: Server, handler: SkeinHandler): Promise<void> {
+  handler.close()
+  await new Promise<void>((resolve) => {
+    const stop = systemClock.wakeAt(systemClock.now() + longestCloseMs, () => server.closeAllConnections())
+    // A connection that is kept for further requests would hold the server open.
+    server.on('request', (_, response) => void response.setHeader('connection', 'close'))
+    server.close(() => {
+      stop()
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
 }
 
 function listening(server: Server, where: { readonly port: number; readonly host: string }): Promise<void> {

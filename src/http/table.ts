@@ -2,10 +2,12 @@
 import type { Route } from './route.js'
 import { fileRoutes } from './routes/files.js'
 import { messageRoutes } from './routes/messages.js'
+import { openaiRoutes } from './routes/openai.js'
 import { peopleRoutes } from './routes/people.js'
 import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
 import { threadRoutes } from './routes/threads.js'
+import { uiRoutes } from './routes/ui.js'
 
 export const routes: readonly Route[] = [
   ...serviceRoutes,
@@ -14,4 +16,6 @@ export const routes: readonly Route[] = [
   ...streamRoutes,
   ...fileRoutes,
   ...peopleRoutes,
+  ...openaiRoutes,
+  ...uiRoutes,
 ]

@@ -57,6 +57,7 @@ test('every example has a test here and is a short read', () => {
     '14-structured-output',
     '15-skills',
     '16-real-model',
+    '19-openai-client',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -358,6 +359,20 @@ test('16-real-model: says what to set; with an OpenAI-compatible server it asks 
   expect(server.bodies).toMatchObject([
     { model: 'small' },
     { messages: expect.arrayContaining([{ role: 'tool', tool_call_id: 'call_1_0', content: '2.4' }]) },
+  ])
+})
+
+test('H1: 19-openai-client: the client of OpenAI talks to an agent, and a person decides meanwhile', async () => {
+  expect((await printed(main('19-openai-client'))).trimEnd().split('\n')).toEqual([
+    'model: clerk',
+    'Let me see.',
+    '',
+    'order 17 was lost in Porto.',
+    '',
+    'awaiting_approval: order-17/call_1_0',
+    'attempt 1: order 17 leaves today.',
+    'attempt 2: order 17 leaves today.',
+    'the thread has 4 messages',
   ])
 })
 

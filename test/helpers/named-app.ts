@@ -18,7 +18,7 @@ declare module 'skein' {
 `
 
 /** Each line that ends in `// wrong` has a name that the app does not have. */
-export const mentions = `import { defineAgent, defineModel, definePrompt, defineTool } from 'skein'
+export const mentions = `import { defineAgent, defineHook, defineModel, definePrompt, defineTool } from 'skein'
 import { z } from 'zod'
 const model = () => undefined
 export const count = defineTool({ name: 'count', args: z.object({}), uses: ['read'], execute: () => 1 })
@@ -27,6 +27,9 @@ export const good = [
   definePrompt({ prompt: [{ type: 'include', prompt: 'lead' }], model: 'fast', toolChoice: { tool: 'read' }, skills: true }),
   defineModel({ model, fallback: ['fast'] }),
   defineAgent({ type: 'ai_human', sideA: { prompt: 'lead', stopTool: 'count', sessionStop: { name: 'count' } } }),
+  defineHook({ on: 'before_call', tools: ['read', 'team', 'lead'], run: ({ args }) => (args['a'] ? { refuse: 'no' } : undefined) }),
+  defineHook({ on: 'after_call', tools: [count], run: () => undefined }),
+  defineHook({ on: 'before_call', run: ({ args }) => ({ args }) }),
 ]
 export const bad = [
   definePrompt({ prompt: 'x', model: 'fats' }), // wrong
@@ -39,6 +42,7 @@ export const bad = [
   defineAgent({ type: 'ai_human', sideA: { prompt: 'laed' } }), // wrong
   defineAgent({ type: 'ai_human', sideA: { prompt: 'lead', stopTool: 'conut' } }), // wrong
   defineTool({ args: z.object({}), uses: ['raed'], execute: () => 1 }), // wrong
+  defineHook({ on: 'before_call', tools: ['raed'], run: () => undefined }), // wrong
 ]
 `
 

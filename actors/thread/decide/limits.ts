@@ -40,7 +40,7 @@ function spent({ limits = {}, usage, steps: done }: Turn): Stop | undefined {
   if (done >= steps) return { reason: 'max_steps', detail: `${done} steps of ${steps}` }
   if (tokensOf(usage) >= tokens) return { reason: 'max_tokens', detail: `${tokensOf(usage)} tokens of ${tokens}` }
   if (nanoUsdOf(usage.costUsd) >= nanoUsd)
-    return { reason: 'max_cost', detail: `$${usage.costUsd} of $${nanoUsd / 1e9}` }
+    return { reason: 'max_cost', detail: `$${nanoUsdOf(usage.costUsd) / 1e9} of $${nanoUsd / 1e9}` }
   return undefined
 }
 

@@ -51,7 +51,9 @@ function meets(turn: Turn, { calls, usage, finish }: Reply, condition: StopCondi
     }
     case 'cost': {
       const { costUsd } = addUsage(turn.usage, usage)
-      return nanoUsdOf(costUsd) >= nanoUsdOf(condition.is) ? `$${costUsd} of $${condition.is}` : undefined
+      return nanoUsdOf(costUsd) >= nanoUsdOf(condition.is)
+        ? `$${nanoUsdOf(costUsd) / 1e9} of $${condition.is}`
+        : undefined
     }
     case 'finish':
       return finish === condition.is ? `the reply ended with ${finish}` : undefined

@@ -19,7 +19,7 @@ import { stopAtLimit } from '../decide/limits.js'
 import type { ThreadState, Turn } from '../state.js'
 import { isTooLong } from './context.js'
 import { addHidden } from './edits.js'
-import { isStopped } from './last-answer.js'
+import { isStopped, wantLastAnswer } from './last-answer.js'
 import { takeQueued, takeResults } from './results.js'
 import { isFor } from './session.js'
 
@@ -75,9 +75,11 @@ export function takeHooks(state: ThreadState, record: Decided): boolean {
   turn.ready = record.step
   takeMessages(state, turn, record)
   if (!record.block) return true
-  if (turn.last) turn.last = 'given'
+  const isLast = turn.last !== undefined
+  if (isLast) turn.last = 'given'
   turn.stop = record.block.reason
   turn.detail = record.block.detail
+  if (!isLast) wantLastAnswer(state)
   return true
 }
 

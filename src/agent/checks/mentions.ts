@@ -71,6 +71,8 @@ type Mentions = z.infer<typeof readable> & { readonly definition: Definition }
 export interface Claim {
   readonly kind: Definition['kind'] | 'skill'
   readonly name: string
+  /** In place of a name that was reported: no name to suggest. */
+  readonly standsIn?: true
 }
 
 export interface MentionChecks {
@@ -154,7 +156,15 @@ function namesIn({ definitions, builtins, claimed, lookalikes, skills }: Mention
     },
     missing(kind, name, others) {
       const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
-      return `"${name}"; ${meant?.says ?? suggested(name, others)}`
+      const standsIn = (other: string): boolean =>
+        claimed.some((each) => each.standsIn && each.kind === kind && each.name === other)
+      return `"${name}"; ${
+        meant?.says ??
+        suggested(
+          name,
+          [...others].filter((other) => !standsIn(other)),
+        )
+      }`
     },
   }
 }

@@ -1,18 +1,19 @@
 /** `skein dead`: lists children that failed for good, with what they were asked; tries one again, or drops it. */
 import type { Command } from 'commander'
-import type { DeadLetter, SkeinClient } from '../../index.js'
+import type { DeadLetter } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, failureLine, oneLine, preview, table } from '../format.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
+import type { AnyClient } from '../store.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
   command
     .option('--root <thread>', 'only those of the tree below this thread')
     .action((filter: { readonly root?: string }) =>
-      runCommand(command, (context) => withClient(context.store, (client) => list(context, client, filter))),
+      runCommand(command, (context) => withAnyClient(context.store, (client) => list(context, client, filter))),
     )
   const addCommand = (name: 'requeue' | 'drop', description: string, done: string): void => {
     const sub = command
@@ -21,7 +22,7 @@ export function register(command: Command, runCommand: RunCommand): void {
       .argument('<id>', 'what `skein dead` lists: <thread>/<reference>')
     sub.action((id: string) =>
       runCommand(sub, (context) =>
-        withClient(context.store, (client) => sendCommand(context, client, { id, name, done })),
+        withAnyClient(context.store, (client) => sendCommand(context, client, { id, name, done })),
       ),
     )
   }
@@ -29,11 +30,7 @@ export function register(command: Command, runCommand: RunCommand): void {
   addCommand('drop', 'forget it', 'dropped')
 }
 
-async function list(
-  { out }: CommandContext,
-  client: SkeinClient,
-  filter: { readonly root?: string },
-): Promise<ExitCode> {
+async function list({ out }: CommandContext, client: AnyClient, filter: { readonly root?: string }): Promise<ExitCode> {
   // An unknown root is an error, not an empty list.
   if (filter.root !== undefined) await client.threads.get(filter.root)
   const letters = await client.deadLetters.list(filter)
@@ -49,7 +46,7 @@ function row({ id, agent, attempts, at, text, failure }: DeadLetter): readonly s
 
 async function sendCommand(
   { out }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, name, done }: { readonly id: string; readonly name: 'requeue' | 'drop'; readonly done: string },
 ): Promise<ExitCode> {
   const state = await markUnanswered(client.deadLetters[name](id))

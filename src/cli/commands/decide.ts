@@ -8,12 +8,13 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { Inbox, InboxItem, SkeinClient, Thread } from '../../index.js'
+import type { Inbox, InboxItem, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, CommandModule } from '../run-command.js'
 import { jsonOrText, piped } from '../stdin.js'
-import { withClient } from '../store.js'
+import { withWaiting } from '../store.js'
+import type { AnyClient } from '../store.js'
 import { waitsFor } from '../turn/call-line.js'
 import { answersTo, inFull, wholeOf } from '../turn/waiting-for.js'
 import { watchHere } from '../turn/watch.js'
@@ -106,17 +107,21 @@ interface Decision {
   readonly done: string
   /** Print the call before it is decided, and the args that it runs with instead. */
   readonly shows?: { readonly args?: unknown }
-  send(inbox: Inbox): Promise<void>
+  send(inbox: Pick<Inbox, 'approve' | 'reject' | 'answer'>): Promise<void>
+  /** The same client, where the turn is watched. */
+  readonly watching?: SkeinClient
 }
 
 function decide(context: CommandContext, decision: Decision): Promise<ExitCode> {
-  return withClient(context.store, (client) => sendDecision(context, client, decision))
+  return withWaiting(context.store, decision.wait, (client, watching) =>
+    sendDecision(context, client, { ...decision, ...defined({ watching }) }),
+  )
 }
 
 async function sendDecision(
   context: CommandContext,
-  client: SkeinClient,
-  { id, wait, why, done, shows, send }: Decision,
+  client: AnyClient,
+  { id, wait, why, done, shows, send, watching }: Decision,
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await threadOf(client, id)
@@ -124,11 +129,12 @@ async function sendDecision(
   const shown = shows && item
   if (shown && out.mode !== 'json') for (const line of [...wholeOf(item), ...editedLines(shows)]) out.note(line)
   // Looked up before the decision is sent: the turn may have ended when its answer comes.
-  const run = wait ? await thread.current() : undefined
+  const watched = await watching?.threads.get(thread.id)
+  const run = await watched?.current()
   const state = await markUnanswered(send(client.inbox))
   const value = { id, thread: thread.id, state, ...(shown && { tool: item.tool, args: item.args, ...shows }) }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (run) return (await watchHere(context, { client, thread, run })).code
+  if (watching && watched && run) return (await watchHere(context, { client: watching, thread: watched, run })).code
   if (out.mode === 'json') out.json(value)
   else out.print(`${done}\n`)
   return exitCode.ok
@@ -138,7 +144,7 @@ function editedLines(shows: { readonly args?: unknown }): readonly string[] {
   return 'args' in shows ? inFull('runs with', shows.args) : []
 }
 
-async function threadOf({ threads }: SkeinClient, id: string): Promise<Thread> {
+async function threadOf({ threads }: AnyClient, id: string): Promise<{ readonly id: string }> {
   const [, thread] = /^(.+)\/[^/]+$/.exec(id) ?? []
   if (thread !== undefined) return threads.get(thread)
   const { SkeinError } = await import('../../index.js')
@@ -151,8 +157,8 @@ async function threadOf({ threads }: SkeinClient, id: string): Promise<Thread> {
 /** Refuses what the store can refuse. A host that serves the store says more of a call that waits for nothing. */
 async function checkWaits(
   { store }: CommandContext,
-  client: SkeinClient,
-  { id, thread, why }: { id: string; thread: Thread; why?: InboxItem['why'] },
+  client: AnyClient,
+  { id, thread, why }: { id: string; thread: { readonly id: string }; why?: InboxItem['why'] },
 ): Promise<InboxItem | undefined> {
   const { SkeinError } = await import('../../index.js')
   const item = (await client.inbox.list({ thread: thread.id })).find((waiting) => waiting.id === id)

@@ -4,7 +4,7 @@ import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { markUnanswered, unansweredNote } from '../unanswered.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
 
 interface Options {
   readonly terminate?: boolean
@@ -18,7 +18,7 @@ export function register(command: Command, runCommand: RunCommand): void {
 }
 
 async function remove({ out, store }: CommandContext, id: string, { terminate = false }: Options): Promise<ExitCode> {
-  return withClient(store, async (client) => {
+  return withAnyClient(store, async (client) => {
     const state = await markUnanswered(client.threads.delete(id, { terminate }))
     if (out.mode === 'json') out.json({ thread: id, state })
     else if (state === 'kept') out.note(unansweredNote)

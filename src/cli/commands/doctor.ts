@@ -4,7 +4,7 @@ import { defined } from '../../core/defined.js'
 import type { Finding } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { oneLine } from '../format.js'
+import { joinWords, oneLine } from '../format.js'
 import type { Colour } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { several, workerEnvHelp, workersOf } from '../settings.js'
@@ -40,8 +40,16 @@ async function examine(
     else
       out.print(
         `${out.paint(colours[level], level.padEnd(4))}  ${check.padEnd(9)}  ` +
-          `${oneLine(advice === undefined ? says : `${says} → ${advice}`, 2_000)}\n`,
+          `${lines(advice === undefined ? says : `${says} → ${advice}`)}\n`,
       )
   }
   return findings.some(({ level }) => level === 'fail') ? exitCode.failed : exitCode.ok
+}
+
+/** A line, and one below it for every item of a list. */
+function lines(text: string): string {
+  return joinWords(text)
+    .split('\n')
+    .map((line) => oneLine(line, 2_000))
+    .join(`\n${' '.repeat(17)}`)
 }

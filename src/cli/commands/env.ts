@@ -6,6 +6,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -13,7 +14,8 @@ import { table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { several, variablesOf } from '../settings.js'
 import { piped } from '../stdin.js'
-import { withClient } from '../store.js'
+import { withWaiting } from '../store.js'
+import type { AnyClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
 
@@ -27,6 +29,8 @@ interface Options {
 interface EnvRequest extends Options {
   readonly id: string
   readonly entries: readonly string[]
+  /** The same client, where the turn is watched. */
+  readonly watching?: SkeinClient
 }
 
 /** By name; null takes the value away. */
@@ -48,12 +52,14 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--wait', 'watch the turn until it ends or waits again')
     .action((id: string, entries: readonly string[], options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => env(context, client, { ...options, id, entries })),
+        withWaiting(context.store, options.wait, (client, watching) =>
+          env(context, client, { ...options, id, entries, ...defined({ watching }) }),
+        ),
       ),
     )
 }
 
-async function env(context: CommandContext, client: SkeinClient, request: EnvRequest): Promise<ExitCode> {
+async function env(context: CommandContext, client: AnyClient, request: EnvRequest): Promise<ExitCode> {
   const [, parent, deferred] = /^(.+)\/([^/]+)$/.exec(request.id) ?? []
   const thread = await client.threads.get(parent ?? request.id)
   const changes = await changesOf(context, request)
@@ -64,17 +70,18 @@ async function env(context: CommandContext, client: SkeinClient, request: EnvReq
 
 async function set(
   context: CommandContext,
-  client: SkeinClient,
-  { id, changes, wait }: EnvRequest & { readonly changes: VariableChanges },
+  client: AnyClient,
+  { id, changes, wait, watching }: EnvRequest & { readonly changes: VariableChanges },
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await client.threads.get(id)
   // Looked up before the values are sent: the turn may have ended when the answer comes.
-  const run = wait ? await thread.current() : undefined
+  const watched = await watching?.threads.get(id)
+  const run = await watched?.current()
   const state = await markUnanswered(thread.env.set(changes))
   const value = { thread: id, names: Object.keys(changes), state }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (run) return (await watchHere(context, { client, thread, run })).code
+  if (watching && watched && run) return (await watchHere(context, { client: watching, thread: watched, run })).code
   if (out.mode === 'json') out.json(value)
   else for (const name of Object.keys(changes)) out.print(`${name} ${changes[name] === null ? 'taken away' : 'set'}\n`)
   return exitCode.ok
@@ -89,7 +96,7 @@ interface ProvideRequest {
 /** A child that waits to begin takes all of its values at once. */
 async function provide(
   { out }: CommandContext,
-  { variables }: SkeinClient,
+  { variables }: AnyClient,
   { thread, request, changes }: ProvideRequest,
 ): Promise<ExitCode> {
   const values = Object.fromEntries(
@@ -103,7 +110,7 @@ async function provide(
   return exitCode.ok
 }
 
-async function list({ out }: CommandContext, client: SkeinClient, id: string): Promise<ExitCode> {
+async function list({ out }: CommandContext, client: AnyClient, id: string): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   const [variables, { pending = [] }] = await Promise.all([thread.env.names(), thread.info()])
   const missing = [...new Set(pending.flatMap((item) => item.missing ?? []))]

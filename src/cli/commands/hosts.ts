@@ -1,17 +1,20 @@
 /** `skein hosts`: lists the processes that serve a store, with what each says of itself. */
 import type { Command } from 'commander'
-import type { HostInfo, SkeinClient } from '../../index.js'
+import type { HostInfo } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, dateTime, oneLine, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
+import type { AnyClient } from '../store.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
-  command.action(() => runCommand(command, (context) => withClient(context.store, (client) => list(context, client))))
+  command.action(() =>
+    runCommand(command, (context) => withAnyClient(context.store, (client) => list(context, client))),
+  )
 }
 
-async function list({ out }: CommandContext, client: SkeinClient): Promise<ExitCode> {
+async function list({ out }: CommandContext, client: AnyClient): Promise<ExitCode> {
   const { hosts, partitions } = await client.hosts()
   if (out.mode === 'json') {
     out.json({ hosts, partitions })

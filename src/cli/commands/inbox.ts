@@ -1,14 +1,15 @@
 /** `skein inbox`: lists what threads wait for a person to decide or to give, oldest first. Reads the store itself. */
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import type { InboxFilter, InboxItem, SkeinClient } from '../../index.js'
+import type { InboxFilter, InboxItem } from '../../index.js'
 import { answersTo, wholeOf } from '../turn/waiting-for.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, oneLine, preview, table } from '../format.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { commandLine, withClient } from '../store.js'
+import { commandLine, withAnyClient } from '../store.js'
+import type { AnyClient } from '../store.js'
 import type { StoreLocation } from '../store.js'
 import { label } from '../visible.js'
 
@@ -18,7 +19,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--thread <thread>', 'only what this thread waits for')
     .option('--full', 'all of each, instead of a line')
     .action((filter: Options) =>
-      runCommand(command, (context) => withClient(context.store, (client) => inbox(context, client, filter))),
+      runCommand(command, (context) => withAnyClient(context.store, (client) => inbox(context, client, filter))),
     )
 }
 
@@ -28,7 +29,7 @@ interface Options extends InboxFilter {
 
 async function inbox(
   { out, store }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { full, ...filter }: Options,
 ): Promise<ExitCode> {
   const named = filter.thread ?? filter.root

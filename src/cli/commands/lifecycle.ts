@@ -3,16 +3,17 @@
  * command is kept, which is no failure.
  */
 import type { Command } from 'commander'
-import type { SkeinClient, Thread } from '../../index.js'
+import type { Thread } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, CommandModule, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
+import type { AnyClient } from '../store.js'
 import { markUnanswered, unansweredNote } from '../unanswered.js'
 
 export interface ThreadCommand<Options> {
   /** False when there was nothing to change. */
-  send(thread: Thread, options: Options): Promise<boolean>
+  send(thread: Pick<Thread, 'cancel' | 'grant' | 'pause' | 'resume' | 'terminate'>, options: Options): Promise<boolean>
   /** What is printed when it changed something. */
   readonly done: string
   /** What is printed when it did not. */
@@ -79,14 +80,14 @@ export function registerThreadCommand<Options>(
     .argument('<thread>', 'id of the thread')
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => sendCommand(context, client, { ...threadCommand, options, id })),
+        withAnyClient(context.store, (client) => sendCommand(context, client, { ...threadCommand, options, id })),
       ),
     )
 }
 
 async function sendCommand<Options>(
   { out }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, options, send, done, unchanged }: ThreadCommand<Options> & { readonly id: string; readonly options: Options },
 ): Promise<ExitCode> {
   const thread = await client.threads.get(id)

@@ -2,12 +2,13 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient, ThreadFilter, ThreadInfo, ThreadStatus } from '../../index.js'
+import type { ThreadFilter, ThreadInfo, ThreadStatus } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, statusText, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
+import type { AnyClient } from '../store.js'
 import { modelWaitLine, modelWaitsOf } from '../turn/waiting-for.js'
 import type { ShownModelWait } from '../turn/waiting-for.js'
 
@@ -45,7 +46,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--children', 'threads that others have called too, below those')
     .option('--limit <n>', 'the newest so many', positiveCount, 50)
     .action((options: Options) =>
-      runCommand(command, (context) => withClient(context.store, (client) => ps(context, client, options))),
+      runCommand(command, (context) => withAnyClient(context.store, (client) => ps(context, client, options))),
     )
 }
 
@@ -55,7 +56,7 @@ export function positiveCount(text: string): number {
   return count
 }
 
-async function ps({ out }: CommandContext, client: SkeinClient, options: Options): Promise<ExitCode> {
+async function ps({ out }: CommandContext, client: AnyClient, options: Options): Promise<ExitCode> {
   const { status, agent, tag, limit, children: nested = false } = options
   const filter: ThreadFilter = defined({ status, agent, tag })
   const { found, below } = await findNewest(client, filter, options)
@@ -93,7 +94,7 @@ interface Found {
  * Children are counted with their roots, unless they are asked for by `--children` or by any filter.
  */
 async function findNewest(
-  client: SkeinClient,
+  client: AnyClient,
   filter: ThreadFilter,
   { all, status, children, limit }: Options,
 ): Promise<Found> {

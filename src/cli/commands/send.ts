@@ -7,7 +7,8 @@ import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, readAttachments, several } from '../settings.js'
 import { readMessage } from '../stdin.js'
-import { withClient } from '../store.js'
+import { withWaiting } from '../store.js'
+import type { AnyClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
 
@@ -21,6 +22,8 @@ interface Options {
 interface SendRequest extends Options {
   readonly thread: string
   readonly message: string
+  /** The same client, where the turn is watched. */
+  readonly watching?: SkeinClient
 }
 
 export function register(command: Command, runCommand: RunCommand): void {
@@ -34,15 +37,17 @@ export function register(command: Command, runCommand: RunCommand): void {
     .action((thread: string, argument: string | undefined, options: Options) =>
       runCommand(command, async (context) => {
         const message = await readMessage(context.shell, argument, options.attach)
-        return withClient(context.store, (client) => send(context, client, { ...options, thread, message }))
+        return withWaiting(context.store, options.wait, (client, watching) =>
+          send(context, client, { ...options, thread, message, ...defined({ watching }) }),
+        )
       }),
     )
 }
 
 async function send(
   context: CommandContext,
-  client: SkeinClient,
-  { thread: threadId, message, newTurn, wait, id, attach }: SendRequest,
+  client: AnyClient,
+  { thread: threadId, message, newTurn, wait, id, attach, watching }: SendRequest,
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await client.threads.get(threadId)
@@ -61,7 +66,10 @@ async function send(
   const state = await markUnanswered(run.accepted())
   const value = { thread: threadId, run: run.id, state }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (wait) return (await watchHere(context, { client, thread, run })).code
+  if (watching) {
+    const watched = await watching.threads.get(threadId)
+    return (await watchHere(context, { client: watching, thread: watched, run: watched.run(run.id) })).code
+  }
   if (out.mode === 'json') out.json(value)
   else out.print(`accepted as ${run.id}\n`)
   return exitCode.ok

@@ -7,7 +7,8 @@ import type { ExitCode } from '../exit.js'
 import { clockTime, failureLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withWaiting } from '../store.js'
+import type { AnyClient } from '../store.js'
 import { callLine, speakerOf } from '../turn/call-line.js'
 import { createCalls } from '../turn/calls.js'
 import type { CallChange } from '../turn/calls.js'
@@ -25,15 +26,18 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--no-follow', 'end when everything so far was shown')
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => tail(context, client, { id, ...options })),
+        // Lines are made of views, which servers do not give; events as they are, they do.
+        withWaiting(context.store, context.out.mode !== 'json', (client, watching) =>
+          tail(context, client, { id, ...options, ...defined({ watching }) }),
+        ),
       ),
     )
 }
 
 async function tail(
   context: CommandContext,
-  client: SkeinClient,
-  { id, from, follow }: Options & { readonly id: string },
+  client: AnyClient,
+  { id, from, follow, watching }: Options & { readonly id: string; readonly watching?: SkeinClient },
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await client.threads.get(id)
@@ -42,8 +46,8 @@ async function tail(
   void out.readerGone.then(() => stop.abort())
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
   const range = { signal: stop.signal, ...defined({ from, until: follow ? undefined : ('now' as const) }) }
-  if (out.mode === 'json') await printEvents(out, thread, range)
-  else await printLines(out, client, { thread, range })
+  if (watching) await printLines(out, watching, { thread: await watching.threads.get(id), range })
+  else await printEvents(out, thread, range)
   return exitCode.ok
 }
 
@@ -53,7 +57,7 @@ interface Range {
   readonly until?: 'now'
 }
 
-async function printEvents(out: CliOutput, thread: Thread, range: Range): Promise<void> {
+async function printEvents(out: CliOutput, thread: Pick<Thread, 'events'>, range: Range): Promise<void> {
   for await (const event of thread.events(range)) {
     out.json(event)
     if (endsThread(event) || range.signal.aborted) return

@@ -147,7 +147,7 @@ export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 
 /** By thread. The hosts know it, not the store; they take a moment to answer, so only thinking threads make us ask. */
 export async function modelWaitsOf(
-  client: SkeinClient,
+  client: Pick<SkeinClient, 'modelWaits'>,
   heads: readonly ThreadInfo[],
 ): Promise<ReadonlyMap<string, ShownModelWait>> {
   if (!heads.some(({ status }) => status === 'thinking')) return new Map()

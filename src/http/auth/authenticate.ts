@@ -3,7 +3,7 @@
  * checked by its signature; or the app's own function says who it is.
  *
  * - There is no default: a server that anyone may use must say so (`auth: 'none'`).
- * - A wrong key and no key get the same answer.
+ * - A wrong key and no key get the same answer. An empty key is no key, on both sides.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
@@ -39,25 +39,30 @@ export type Auth =
   /** Undefined: not known. */
   | ((request: Request) => Principal | undefined | Promise<Principal | undefined>)
 
-const authSchema = z.union(
-  [
-    z.literal('none'),
-    z.custom<(request: Request) => Principal | undefined>((value) => typeof value === 'function'),
+const keysSchema = z.strictObject({
+  keys: z.array(
     z.strictObject({
-      keys: z.array(
-        z.strictObject({
-          name: z.string().min(1).max(128),
-          sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in hex: hashKey(key)'),
-          scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])).min(1),
-          roots: z.array(z.string()).optional(),
-          tags: z.array(z.string()).min(1).optional(),
-        }),
-      ),
-      secret: z.string().min(32, 'must have at least 32 characters').optional(),
+      name: z.string().min(1).max(128),
+      sha256: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in hex: hashKey(key)')
+        .refine((hash) => hash !== digestOf(''), 'is the hash of an empty key: is the variable that has the key set?'),
+      scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])).min(1),
+      roots: z.array(z.string()).optional(),
+      tags: z.array(z.string()).min(1).optional(),
     }),
-  ],
-  "must be 'none', { keys, secret? } or a function that says who a request comes from",
-)
+  ),
+  secret: z.string().min(32, 'must have at least 32 characters').optional(),
+})
+
+/** What is wrong with it, in words; undefined: nothing. */
+function wrongAuth(auth: Auth): string | undefined {
+  if (auth === 'none' || typeof auth === 'function') return undefined
+  if (typeof auth !== 'object' || auth === null)
+    return "must be 'none', { keys, secret? } or a function that says who a request comes from"
+  const { error } = keysSchema.safeParse(auth)
+  return error && z.prettifyError(error)
+}
 
 export interface Authenticator {
   /** Throws 401. */
@@ -67,16 +72,15 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, clock: Clock): Authenticator {
-  const checked = authSchema.safeParse(auth)
-  if (!checked.success)
+  if (auth === undefined)
     throw new SkeinError(
       'BAD_OPTION',
-      auth === undefined
-        ? 'createHandler: say who may use it: auth: { keys: [{ name, sha256: hashKey(key), scopes }] }, a function, ' +
-            "or 'none'"
-        : `createHandler: auth: ${z.prettifyError(checked.error)}`,
+      'createHandler: say who may use it: auth: { keys: [{ name, sha256: hashKey(key), scopes }] }, a function, ' +
+        "or 'none'",
     )
-  if (auth === undefined || auth === 'none') return { principalOf: async () => everyone }
+  const wrong = wrongAuth(auth)
+  if (wrong !== undefined) throw new SkeinError('BAD_OPTION', `createHandler: auth: ${wrong}`)
+  if (auth === 'none') return { principalOf: async () => everyone }
   if (typeof auth === 'function') return { principalOf: async (request) => checkPrincipal(await auth(request)) }
   const tokens = createTreeTokens(skein, { clock, secret: auth.secret ?? randomBytes(32).toString('hex') })
   const keys = auth.keys.map((key) => ({ key, digest: Buffer.from(key.sha256, 'hex') }))
@@ -109,10 +113,11 @@ function unauthenticated(): HttpProblem {
 /** Where browsers cannot set a header (EventSource), the key may come as the password of basic authentication. */
 function bearerOf(request: Request): string | undefined {
   const [, kind = '', value = ''] = /^(bearer|basic) +(.+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
-  if (kind.toLowerCase() === 'bearer') return value.trim()
+  if (kind.toLowerCase() === 'bearer') return value.trim() || undefined
   if (kind.toLowerCase() !== 'basic') return undefined
   const text = Buffer.from(value, 'base64').toString()
-  return text.includes(':') ? text.slice(text.indexOf(':') + 1) : undefined
+  // No password is no key, whatever hashes the server was given.
+  return text.includes(':') ? text.slice(text.indexOf(':') + 1) || undefined : undefined
 }
 
 const principalSchema = z.object({
@@ -133,8 +138,14 @@ function checkPrincipal(principal: Principal | undefined): Principal {
   )
 }
 
-/** What is kept of a key. */
+/** What is kept of a key. An empty one is a variable that is not set, and would let everyone in. */
 export function hashKey(key: string): string {
+  if (key.trim() === '')
+    throw new SkeinError('BAD_OPTION', 'hashKey: the key is empty; is the environment variable that has it set?')
+  return digestOf(key)
+}
+
+function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 

@@ -3,6 +3,7 @@
  * with a NUL or `..` is refused before anything is read.
  */
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route } from '../route.js'
 import { done, flag, isDone, threadId } from '../schemas.js'
@@ -18,15 +19,17 @@ const readFile = route({
   method: 'get',
   path: '/threads/{thread}/files/{path*}',
   name: 'read_file',
-  summary: 'A file of a thread (with ranges of bytes), or with `list` the entries of a directory.',
+  summary: 'A file of a thread (with ranges of bytes), with `list` the entries of a directory, with `stat` what it is.',
   scope: 'read',
   params: file,
-  query: { list: flag.optional() },
-  answer: { status: 200, type: 'bytes', description: 'The content, or `{ entries }`' },
+  query: { list: flag.optional(), stat: flag.optional() },
+  answer: { status: 200, type: 'bytes', description: 'The content, `{ entries }`, or `{ kind, size, mode, at }`' },
   async run({ skein, params, query, request }) {
     const files = await (await skein.threads.get(params.thread)).files.snapshot()
     const path = `/${params.path}`
-    const { kind, size } = await files.stat(path)
+    const stat = await files.stat(path)
+    const { kind, size } = stat
+    if (query.stat) return Response.json(stat)
     if (query.list || kind === 'dir') {
       const names = await files.readdir(path)
       const entries = await Promise.all(
@@ -118,14 +121,14 @@ const removeFile = route({
   method: 'delete',
   path: '/threads/{thread}/files/{path*}',
   name: 'remove_file',
-  summary: 'Removes a file, or with `recursive` a directory.',
+  summary: 'Removes a file, or with `recursive` a directory; with `force` nothing there is fine.',
   scope: 'write',
   params: file,
-  query: { recursive: flag.optional() },
+  query: { recursive: flag.optional(), force: flag.optional() },
   answer: { status: 204, description: 'It is gone' },
   async run({ skein, params, query }) {
     const target = await skein.threads.get(params.thread)
-    await target.files.rm(`/${params.path}`, { recursive: query.recursive ?? false })
+    await target.files.rm(`/${params.path}`, defined(query))
     return undefined
   },
 })

@@ -65,7 +65,7 @@ const waits = route({
   },
 })
 
-function outlineOf({ definitions }: ServedSkein): AppOutline {
+export function servedOutline({ definitions }: ServedSkein): AppOutline {
   if (definitions) return definitions()
   throw new HttpProblem(
     { status: 404, code: 'NOT_FOUND' },
@@ -86,7 +86,7 @@ const definitions = route({
   summary: 'Agents, prompts, tools and models of the app.',
   scope: 'read',
   answer: { status: 200, description: 'The definitions', schema: outlineSchema },
-  run: async ({ skein }) => outlineOf(skein),
+  run: async ({ skein }) => servedOutline(skein),
 })
 
 const agents = route({
@@ -101,7 +101,7 @@ const agents = route({
     schema: z.object({ agents: z.array(z.looseObject({ name: z.string() })) }),
   },
   isTool: true,
-  run: async ({ skein }) => ({ agents: outlineOf(skein).agents }),
+  run: async ({ skein }) => ({ agents: servedOutline(skein).agents }),
 })
 
 const longestTokenMs = 7 * 24 * 60 * 60 * 1_000

@@ -1,6 +1,6 @@
 /** Routes of streams: the events of a run, of a thread, of a tree, and the inbox, as server-sent events. */
 import { z } from 'zod'
-import type { SkeinEvent } from '../../index.js'
+import type { EventOptions, SkeinEvent } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createTreeGuard } from '../auth/principal.js'
 import { unknownThread } from '../problem.js'
@@ -15,13 +15,17 @@ const events: RouteAnswer = {
   type: 'events',
   description: 'Server-sent events; `id` is a cursor: send it as `Last-Event-ID`, or `from`, to go on after it',
 }
-const from = { from: z.string().max(256).optional() }
+const range = {
+  from: z.string().max(256).optional(),
+  until: z.literal('now').optional().describe('Ends after what is durable now'),
+}
+type Range = { readonly [Name in keyof typeof range]?: z.output<(typeof range)[Name]> }
 
 type Streaming = Pick<RouteScene, 'request' | 'signal' | 'streams' | 'clock'>
 
 /** The header of a browser that reconnects counts more than what its address said at first. */
-function cursorOf({ request }: Streaming, query: { readonly from?: string | undefined }): { readonly from?: string } {
-  return defined({ from: request.headers.get('last-event-id') ?? query.from })
+function rangeOf({ request }: Streaming, { from, until }: Range): Pick<EventOptions, 'from' | 'until'> {
+  return defined({ from: request.headers.get('last-event-id') ?? from, until })
 }
 
 function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<StreamedEvent>): Response {
@@ -36,17 +40,17 @@ const threadEvents = route({
   method: 'get',
   path: '/threads/{thread}/events',
   name: 'stream_thread',
-  summary: 'All events of a thread, from its beginning or a cursor, then live.',
+  summary: 'All events of a thread, from its beginning or a cursor, then live, or with `until` as far as it went.',
   scope: 'read',
   params: { thread: threadId },
-  query: from,
+  query: range,
   answer: events,
   async run({ skein, params, query, ...scene }) {
     const thread = await skein.threads.get(params.thread)
     const { signal, streams } = scene
     return streamOf(
       scene,
-      streamed(thread.events({ ...cursorOf(scene, query), signal, maxBuffered: streams.maxBuffered })),
+      streamed(thread.events({ ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })),
     )
   },
 })
@@ -55,16 +59,16 @@ const treeEvents = route({
   method: 'get',
   path: '/trees/{root}/events',
   name: 'stream_tree',
-  summary: 'All events of a whole tree, from its beginning or a cursor, then live.',
+  summary: 'All events of a whole tree, from its beginning or a cursor, then live, or with `until` as far as it went.',
   scope: 'read',
   params: { root: threadId },
-  query: from,
+  query: range,
   answer: events,
   async run({ skein, params: { root }, query, ...scene }) {
     const { signal, streams } = scene
     const info = await (await skein.threads.get(root)).info()
     if (info.root !== root) throw unknownThread(root)
-    const source = skein.events({ root, ...cursorOf(scene, query), signal, maxBuffered: streams.maxBuffered })
+    const source = skein.events({ root, ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })
     return streamOf(scene, streamed(source))
   },
 })
@@ -81,7 +85,8 @@ const runEvents = route({
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
     const { signal, streams } = scene
-    return streamOf(scene, streamed(run.streams({ signal, maxBuffered: streams.maxBuffered }).fullStream))
+    const { fullStream } = run.streams({ signal, maxBuffered: streams.maxBuffered })
+    return streamOf(scene, streamed(fullStream))
   },
 })
 

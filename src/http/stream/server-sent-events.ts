@@ -43,32 +43,101 @@ const headers = {
   'x-accel-buffering': 'no',
 }
 
+/** How a stream is written: what it begins with, what it says when nothing happens, and its last word if it breaks. */
+interface Wording {
+  readonly begin: string
+  beat(): string
+  failed(thrown: unknown): string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** The answer begins at once, also where nothing has happened yet. */
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
-  const { clock, signal } = options
-  const source = new TimedSource(events[Symbol.asyncIterator](), options)
+  const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
+  const iterator = events[Symbol.asyncIterator]()
+  let isOver = false
+  const texts: Texts = {
+    async next() {
+      if (isOver) return undefined
+      const { done, value } = await iterator.next()
+      if (!done) return textOf(value)
+      isOver = true
+      // A server that closes ends its streams too, but they have not come to their end.
+      return options.signal.aborted ? undefined : textOf({ event: 'end', data: {} })
+    },
+    stop: () => void iterator.return?.(),
+  }
+  const failed = (thrown: unknown): string => textOf(lastWord(thrown))
+  return textStream(texts, options, { begin: `retry: 1000\n\n${beat()}`, beat, failed })
+}
+
+export interface DataStreamOptions extends EventStreamOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** What a client is told of a stream that breaks. */
+  readonly failed: (thrown: unknown) => unknown
+}
+
+const doneText = 'data: [DONE]\n\n'
+
+/** Data without names and cursors, and `[DONE]` at its end, for clients that know no other streams. */
+export function dataStream(
+  begin: (signal: AbortSignal) => AsyncGenerator<unknown, void, undefined>,
+  options: DataStreamOptions,
+): Response {
+  const dataText = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
+  const left = new AbortController()
+  const values = begin(AbortSignal.any([options.signal, left.signal]))
+  let isDone = false
+  const texts: Texts = {
+    async next() {
+      if (isDone) return undefined
+      const { done, value } = await values.next()
+      isDone = done === true
+      return isDone ? doneText : dataText(value)
+    },
+    stop: () => left.abort(),
+  }
+  return textStream(texts, options, {
+    begin: '',
+    beat: () => ': \n\n',
+    failed: (thrown) => `${dataText(options.failed(thrown))}${doneText}`,
+    headers: options.headers ?? {},
+  })
+}
+
+/** What is written, piece by piece; undefined at its end. */
+interface Texts {
+  next(): Promise<string | undefined>
+  stop(): void
+}
+
+function textStream(
+  texts: Texts,
+  options: EventStreamOptions,
+  { begin, beat, failed, headers: more = {} }: Wording,
+): Response {
   const encoder = new TextEncoder()
-  const clockText = (): string => textOf({ event: 'clock', data: { now: clock.now() } })
+  const source = new TimedTexts(texts, options)
   const stop = (): void => source.stop()
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        controller.enqueue(encoder.encode(`retry: 1000\n\n${clockText()}`))
-        signal.addEventListener('abort', stop, { once: true })
+        if (begin !== '') controller.enqueue(encoder.encode(begin))
+        options.signal.addEventListener('abort', stop, { once: true })
       },
       async pull(controller) {
         try {
           const next = await source.next()
-          if (!next) return controller.enqueue(encoder.encode(clockText()))
-          if (next.done) return finish(controller)
-          controller.enqueue(encoder.encode(textOf(next.value)))
+          if (!next) return controller.enqueue(encoder.encode(beat()))
+          if (next.text === undefined) return finish(controller)
+          controller.enqueue(encoder.encode(next.text))
         } catch (thrown) {
-          controller.enqueue(encoder.encode(textOf(lastWord(thrown))))
+          controller.enqueue(encoder.encode(failed(thrown)))
           finish(controller)
         }
       },
       cancel() {
-        signal.removeEventListener('abort', stop)
+        options.signal.removeEventListener('abort', stop)
         stop()
       },
     },
@@ -76,35 +145,35 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
     { highWaterMark: 1 },
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    signal.removeEventListener('abort', stop)
+    options.signal.removeEventListener('abort', stop)
     controller.close()
   }
-  return new Response(body, { headers })
+  return new Response(body, { headers: { ...headers, ...more } })
 }
 
-type Arrived = { readonly next: IteratorResult<StreamedEvent> } | { readonly thrown: unknown }
+type Arrived = { readonly text: string | undefined } | { readonly thrown: unknown }
 
-/** Events, and the beats of a clock while there is none. It has one timer at most, and none between two questions. */
-class TimedSource {
-  readonly #events: AsyncIterator<StreamedEvent>
+/** Texts, and the beats of a clock while there is none. It has one timer at most, and none between two questions. */
+class TimedTexts {
+  readonly #texts: Texts
   readonly #options: EventStreamOptions
   #isAsked = false
   #arrived: Arrived | undefined
   #wake: (() => void) | undefined
 
-  constructor(events: AsyncIterator<StreamedEvent>, options: EventStreamOptions) {
-    this.#events = events
+  constructor(texts: Texts, options: EventStreamOptions) {
+    this.#texts = texts
     this.#options = options
   }
 
   /** Undefined: it is time to say what time it is. Not asked again before it has answered. */
-  async next(): Promise<IteratorResult<StreamedEvent> | undefined> {
+  async next(): Promise<{ readonly text: string | undefined } | undefined> {
     this.#ask()
     if (!this.#arrived) await this.#somethingOrTime()
     const arrived = this.#arrived
     this.#arrived = undefined
     if (arrived && 'thrown' in arrived) throw arrived.thrown
-    return arrived?.next
+    return arrived
   }
 
   #ask(): void {
@@ -115,8 +184,8 @@ class TimedSource {
       this.#arrived = arrived
       this.#wake?.()
     }
-    this.#events.next().then(
-      (next) => take({ next }),
+    this.#texts.next().then(
+      (text) => take({ text }),
       (thrown: unknown) => take({ thrown }),
     )
   }
@@ -135,9 +204,9 @@ class TimedSource {
   }
 
   stop(): void {
-    this.#arrived ??= { next: { done: true, value: undefined } }
+    this.#arrived ??= { text: undefined }
     this.#wake?.()
-    void this.#events.return?.()
+    this.#texts.stop()
   }
 }
 

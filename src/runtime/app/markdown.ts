@@ -59,7 +59,7 @@ export async function readMarkdown(
     }
     // Also of a file with mistakes: those that only the app knows are reported with them.
     const model = resolver.model(parsed.fields['model'])
-    if ('why' in model) claimed.push({ kind: 'model', name: unknownModel })
+    if ('why' in model) claimed.push({ kind: 'model', name: unknownModel, standsIn: true })
     for (const definition of toDefinitions(document, parsed, resolver)) {
       files.set(definition, path)
       lines.set(definition, (field) => `${path}:${lineOf(parsed, field)}`)

@@ -15,7 +15,7 @@ import { checkOptions } from '../../core/options.js'
 import { decisionSchema } from './options.js'
 import { sendCommand } from './send-command.js'
 import { createQueue } from '../watch/async-queue.js'
-import { createIteration } from '../watch/iteration.js'
+import { createIteration } from '../../core/async/iteration.js'
 import type { ThreadServices } from './services.js'
 import { toTreeSignal, treeTopic } from '../watch/topics.js'
 

@@ -18,7 +18,7 @@ import type { AskedHook } from '../../core/records/hook.js'
 import { maskFailure } from '../../core/redact/outcome.js'
 import type { Redactor } from '../../core/redact/redact.js'
 import { checkResult } from './hook-results.js'
-import { createHookSets } from './hook-sets.js'
+import { asksHooks, createHookSets } from './hook-sets.js'
 import type { HooksOfAgent } from './hook-sets.js'
 import { ThreadOfHook } from './hook-thread.js'
 import type { SeenState } from './hook-thread.js'
@@ -134,7 +134,7 @@ type SeenQuestion = Pick<HookQuestion<HookPoint, unknown>, 'state' | 'redactor'>
 
 /** Undefined where the app has none: nothing is then asked, and nothing looked at. */
 export function createHooks(services: HookServices): Hooks | undefined {
-  return services.app.hooks.size > 0 ? new Hooks(services) : undefined
+  return asksHooks(services.app) ? new Hooks(services) : undefined
 }
 
 /** What enters a record is masked. */

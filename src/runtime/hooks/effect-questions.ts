@@ -10,14 +10,14 @@ import type { Cancel } from '../../core/async/cancel.js'
 import { defined } from '../../core/defined.js'
 import type { Outcome } from '../../core/effect.js'
 import { SkeinError, failure } from '../../core/failure.js'
-import type { AddedMessage } from '../../core/records/hook.js'
+import type { AddedMessage, AskedHook } from '../../core/records/hook.js'
 import type { Message } from '../../core/records/message.js'
 import type { RecordedCall } from '../../core/records/record.js'
 import { maskOutcome } from '../../core/redact/outcome.js'
 import type { Redactor } from '../../core/redact/redact.js'
 import { maskOf } from './ask-hooks.js'
 import type { Hooks } from './ask-hooks.js'
-import { namesTool } from './hook-sets.js'
+import { namesTool, stopHookName } from './hook-sets.js'
 
 /** The thread and the effect that asks for it. */
 export interface EffectAsking {
@@ -71,8 +71,13 @@ export async function askBeforeStep(
     asked,
     ...(hide.length > 0 && { hide }),
     ...(add.length > 0 && { add }),
-    ...(block !== undefined && { block: { reason: 'hook_blocked', detail: block } }),
+    ...(block !== undefined && { block: { reason: blockReason(asked), detail: block } }),
   }
+}
+
+/** The chain ends with whoever blocks. */
+function blockReason(asked: readonly AskedHook[]): 'hook_blocked' | 'stop_when' {
+  return asked.at(-1)?.hook === stopHookName ? 'stop_when' : 'hook_blocked'
 }
 
 /** The result of a call, whole. */

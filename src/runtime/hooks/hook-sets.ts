@@ -5,6 +5,8 @@
 import type { App } from '../../agent/app.js'
 import type { HookDefinition, HookOf, HookPoint } from '../../agent/define-hook.js'
 import { sideOf } from '../../agent/sides.js'
+import { stopFunctionsOf } from '../../agent/stop.js'
+import type { PromptStopWhen, StopFunction } from '../../agent/stop.js'
 import type { SideName } from '../../core/records/message.js'
 
 /** Absent: none is asked at that point. */
@@ -28,12 +30,42 @@ function hookSetOf({ agents, prompts, hooks }: Definitions, name: string, side: 
   const agent = agents.get(name)
   const prompt = agent && prompts.get(sideOf(agent, side)?.prompt ?? '')
   const set: Partial<Record<HookPoint, HookDefinition[]>> = {}
+  const conditions = stopFunctionsOf(prompt?.stopWhen)
+  if (conditions.length > 0) set.before_step = [stopHook(conditions)]
   for (const each of prompt?.hooks ?? agent?.hooks ?? []) {
     const hook = hooks.get(each)
     if (hook) (set[hook.on] ??= []).push(hook)
   }
   // Each list holds the hooks of its own point.
   return set as HookSet
+}
+
+/** The conditions of a prompt that are functions (R3): asked as a hook is, before those of the app. */
+export const stopHookName = 'stopWhen()'
+
+function stopHook(conditions: readonly StopFunction[]): HookOf<'before_step'> {
+  return {
+    kind: 'hook',
+    name: stopHookName,
+    on: 'before_step',
+    async run({ steps, usage, messages }, { id, run = '' }) {
+      // Before its first step a turn has nothing to stop for.
+      if (steps === 0) return undefined
+      for (const condition of conditions) {
+        const met = await condition({ thread: id, run, steps, usage, messages })
+        if (met !== false && met !== '') return { block: met === true ? 'a condition of the prompt is met' : met }
+      }
+      return undefined
+    },
+  }
+}
+
+/** Whether an app asks anything as hooks are asked. */
+export function asksHooks({ hooks, prompts }: Definitions): boolean {
+  if (hooks.size > 0) return true
+  return [...prompts.values()].some(
+    ({ stopWhen }: { readonly stopWhen?: PromptStopWhen }) => stopFunctionsOf(stopWhen).length > 0,
+  )
 }
 
 /** Hooks that name no tools are asked about all. */

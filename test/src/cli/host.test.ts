@@ -1,5 +1,6 @@
 /** `skein host`, on a folder and on NATS, and the other commands as clients of it; `skein doctor`. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { startNats } from '../../helpers/nats-server.js'
@@ -93,4 +94,16 @@ it('C1: doctor gives a line for each finding, or an object, and exits 1 when som
   const good = await skein(['doctor', app, '--json'])
   expect(good).toMatchObject({ code: 0, stderr: '' })
   expect(objects(good.stdout).map(({ check }) => check)).toEqual(['node', 'folder', 'space', 'key', 'app', 'workers'])
+})
+
+it('C1: doctor gives every mistake of an app a line of its own', async () => {
+  const { skein, folder } = place()
+  const agents = join(folder, 'app/agents')
+  mkdirSync(agents, { recursive: true })
+  for (const name of ['one', 'two']) writeFileSync(join(agents, `${name}.md`), 'No front matter.\n')
+  const { code, stdout } = await skein(['doctor', join(folder, 'app')])
+  expect(code).toBe(1)
+  expect(stdout).toMatch(
+    /^fail {2}app {8}the folder .* has 2 mistakes:\n {17}- agents\/one\.md:1: .*\n {17}- agents\/two\.md:1: .*\n/m,
+  )
 })

@@ -1,4 +1,5 @@
 /** H3: keys with scopes, tokens for one tree, and what is closed by default. */
+import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import { createKey, createHandler, hashKey, serve } from '../../../src/server.js'
@@ -40,6 +41,19 @@ describe('H3: keys', () => {
       expect([without.status, wrong.status], path).toEqual([expected, expected])
       expect(without.body, path).toEqual(wrong.body)
     }
+  })
+
+  it('H3: an empty key lets nobody in: its hash is refused, and so is the hash that another program made of it', async () => {
+    expect(() => hashKey('')).toThrow(/the key is empty.*environment/)
+    expect(() => hashKey('  ')).toThrow(/the key is empty/)
+    const { skein: opened } = await open()
+    const sha256 = createHash('sha256').update('').digest('hex')
+    expect(() => createHandler(opened, { auth: { keys: [{ name: 'shop', sha256, scopes: ['read'] }] } })).toThrow(
+      /is the hash of an empty key/,
+    )
+    const handler = createHandler(opened, { auth: keyAuth })
+    for (const authorization of [`Basic ${btoa('anyone:')}`, `Basic ${btoa('anyone: ')}`, 'Bearer ', 'Bearer'])
+      expect((await handler.fetch(new Request('http://one/threads', { headers: { authorization } }))).status).toBe(401)
   })
 
   it('H3: a key does what its scopes say: write reads, approve is apart, admin is all', async () => {

@@ -4,12 +4,12 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
-import type { SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { visible } from '../../visible.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { withClient } from '../../store.js'
+import { withAnyClient } from '../../store.js'
+import type { AnyClient } from '../../store.js'
 import { inFiles, filePath } from './entry.js'
 
 interface CatRequest {
@@ -22,13 +22,13 @@ export function register(command: Command, runCommand: RunCommand): void {
     .argument('<thread>', 'id of the thread')
     .argument('<path>', 'the file')
     .action((id: string, path: string) =>
-      runCommand(command, (context) => withClient(context.store, (client) => cat(context, client, { id, path }))),
+      runCommand(command, (context) => withAnyClient(context.store, (client) => cat(context, client, { id, path }))),
     )
 }
 
-async function cat({ out }: CommandContext, client: SkeinClient, { id, ...request }: CatRequest): Promise<ExitCode> {
+async function cat({ out }: CommandContext, client: AnyClient, { id, ...request }: CatRequest): Promise<ExitCode> {
   const path = await filePath(request.path)
-  const files = await (await client.threads.get(id)).files.snapshot()
+  const { files } = await client.threads.get(id)
   await inFiles(id, async () => {
     if (out.mode === 'plain') {
       for await (const chunk of files.readStream(path)) await out.bytes(chunk)

@@ -160,6 +160,17 @@ it('E3: what a file lacks is told with its line and a suggestion, and all mistak
   ])
 })
 
+it('E3: what stands in for a wrong model is no model of the app to others', async () => {
+  const found = await mistakes({
+    'agents/a.md': '---\nmodel: haiku\n---\nx',
+    'prompts/p.ts': `export default { kind: 'prompt', prompt: 'x', model: 'sonnet' }`,
+  })
+  expect(found).toEqual([
+    expect.stringMatching(/^- agents\/a\.md:2: model: the app has no model "haiku"; there are: main\./),
+    '- prompts/p.ts: prompt "p" names the model "sonnet"; there are: main',
+  ])
+})
+
 it('E3: a name that two files give is told with both', async () => {
   expect(
     await mistakes({

@@ -58,6 +58,7 @@ onEveryStore('stop conditions', (world) => {
     ['stepCountIs of one', stepCountIs(1), 1, '1 step of 1'],
     ['maxTokensUsed', maxTokensUsed(100), 3, '120 tokens of 100'],
     ['maxCost', maxCost(0.08), 2, '$0.08 of $0.08'],
+    ['maxCost in small parts', maxCost(0.1), 3, '$0.12 of $0.1'],
     ['finishReasonIs', finishReasonIs('tool_calls'), 1, 'the reply ended with tool_calls'],
     ['any of a list', [maxCost(9), stepCountIs(2), maxTokensUsed(1_000)], 2, '2 steps of 2'],
   ])('R3: %s stops the turn when the calls of the reply are answered', async (...given) => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { DeltaEvent, SkeinEvent } from '../../../../src/core/records/event.js'
 import { isSkeinError } from '../../../../src/core/failure.js'
 import { createQueue } from '../../../../src/runtime/watch/async-queue.js'
-import { textPieces } from '../../../../src/runtime/watch/run-text.js'
+import { textPieces } from '../../../../src/core/records/run-text.js'
 import { createDeltaFilter } from '../../../../src/runtime/watch/delta-filter.js'
 import { collect } from '../../../helpers/deferred.js'
 

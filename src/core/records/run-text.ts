@@ -8,10 +8,10 @@
  * - The stream never ends as if all had been said: a turn that failed or was cancelled ends it with an error, the same
  *   that `text()` rejects with; one that a limit ended in the middle of a reply, with TEXT_TAKEN_BACK.
  */
-import { SkeinError, failure, fromFailure } from '../../core/failure.js'
-import type { Failure } from '../../core/failure.js'
-import type { SkeinEvent } from '../../core/records/event.js'
-import type { TurnEnded } from '../../core/records/record.js'
+import { SkeinError, failure, fromFailure } from '../failure.js'
+import type { Failure } from '../failure.js'
+import type { SkeinEvent } from './event.js'
+import type { TurnEnded } from './record.js'
 
 export async function* textPieces(
   events: AsyncIterable<SkeinEvent>,

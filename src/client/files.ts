@@ -1,0 +1,77 @@
+/** The files of a thread over HTTP. Errors have the codes of Node, as in the local API. */
+import type { FileStat, Files } from '../index.js'
+import { at } from './transport.js'
+import type { Transport } from './transport.js'
+
+export type RemoteFiles = Pick<Files, 'readFile' | 'readStream' | 'stat' | 'exists' | 'readdir' | 'rm'> & {
+  /** Makes the directories above it. */
+  writeFile(path: string, content: string | Uint8Array): Promise<void>
+}
+
+export function createFiles(transport: Transport, thread: string): RemoteFiles {
+  const base = at`/threads/${thread}/files/`
+  const address = (path: string): string => base + resolved(path).map(encodeURIComponent).join('/')
+  const read = async (path: string): Promise<Response> => {
+    // A directory would be listed, which is no content.
+    const { kind } = await stat(path)
+    if (kind === 'dir') throw fileError('EISDIR', `EISDIR: illegal operation on a directory, read '${path}'`)
+    return transport.ask(address(path))
+  }
+  const stat = (path: string): Promise<FileStat> => transport.json(address(path), { query: { stat: true } })
+  function readFile(path: string): Promise<Uint8Array>
+  function readFile(path: string, encoding: 'utf8'): Promise<string>
+  async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
+    const response = await read(path)
+    return encoding ? response.text() : new Uint8Array(await response.arrayBuffer())
+  }
+  return {
+    readFile,
+    async *readStream(path) {
+      const reader = (await read(path)).body?.getReader()
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+        if (done || !value) return
+        yield value
+      }
+    },
+    writeFile: (path, content) =>
+      transport.done(address(path), {
+        method: 'PUT',
+        bytes: typeof content === 'string' ? content : new Uint8Array(content),
+      }),
+    stat,
+    exists: (path) =>
+      stat(path).then(
+        () => true,
+        (thrown: unknown) => (isMissing(thrown) ? false : Promise.reject(thrown)),
+      ),
+    async readdir(path) {
+      const listing = { query: { list: true } }
+      const { entries } = await transport.json<{ entries: readonly { readonly name: string }[] }>(
+        address(path),
+        listing,
+      )
+      return entries.map(({ name }) => name)
+    },
+    rm: (path, { recursive, force } = {}) =>
+      transport.done(address(path), { method: 'DELETE', query: { recursive, force } }),
+  }
+}
+
+function fileError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code })
+}
+
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && (thrown.code === 'ENOENT' || thrown.code === 'ENOTDIR')
+}
+
+/** `.` and `..` would be taken for parts of the address. */
+function resolved(path: string): readonly string[] {
+  const parts: string[] = []
+  for (const each of path.split('/')) {
+    if (each === '..') parts.pop()
+    else if (each !== '' && each !== '.') parts.push(each)
+  }
+  return parts
+}
