@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { defineHook } from '../../../../src/agent/define-hook.js'
 import { eventsOf, hookedApp } from '../../../helpers/hooked.js'
 import { calls, looseTool } from '../../../helpers/app.js'
+import { until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const look = looseTool('look', () => 'found')
@@ -143,8 +144,10 @@ onEveryStore('hooks before a step', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
-    await world.clock.advance(500)
-    while (world.warnings.length < 2) await world.clock.advance(500)
+    await until('both warnings', () => {
+      world.clock.advance(500)
+      return world.warnings.length >= 2
+    })
     expect(await run.result()).toMatchObject({ stopReason: 'completed' })
     expect(textsOf(model.requests[0]?.messages ?? [])).toEqual(['go', 'hi'])
     const [decided] = await eventsOf(thread, 'hook.decided')
