@@ -5,7 +5,7 @@
  *   timed out can be sent again.
  */
 import { z } from 'zod'
-import type { Run, Thread } from '../../index.js'
+import type { Run, RunResult, Thread, ThreadInfo } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route } from '../route.js'
@@ -13,6 +13,15 @@ import { callIdText, contexts, count, done, flag, isDone, message, messageId, ru
 
 const thread = { thread: threadId }
 const longestWaitMs = 600_000
+
+const runOutcome = z.object({
+  run: z.string(),
+  result: runResult.optional(),
+  waiting: z
+    .looseObject({ status: z.string() })
+    .optional()
+    .describe('It waits for people: its status, and what is pending'),
+})
 
 const attachment = z.union([
   z.string().describe('The path of a file of the thread'),
@@ -38,7 +47,7 @@ const sendMessage = route({
   answer: {
     status: 202,
     description: 'The run that answers it; status 200 with `result` where it ended within `wait` milliseconds',
-    schema: z.object({ run: z.string(), result: runResult.optional() }),
+    schema: runOutcome,
   },
   isTool: true,
   async run({ skein, params, query, body, request, signal }) {
@@ -52,20 +61,48 @@ const sendMessage = route({
     )
     const run = target.send(text, defined({ ...rest, id: key, attachments: files }))
     await run.accepted()
-    const result = query.wait === undefined ? undefined : await resultWithin(run, query.wait, signal)
-    return Response.json({ run: run.id, ...defined({ result }) }, { status: result ? 200 : 202 })
+    const outcome = query.wait === undefined ? {} : await outcomeWithin({ target, run, signal }, query.wait)
+    return runAnswer(run, outcome)
   },
 })
 
-/** Undefined: the turn goes on. */
-async function resultWithin(run: Run, waitMs: number, signal: AbortSignal) {
+/** Neither: the turn goes on. */
+interface RunOutcome {
+  readonly result?: RunResult
+  /** Nothing goes on before someone has decided or answered. */
+  readonly waiting?: Pick<ThreadInfo, 'status' | 'pending'>
+}
+
+interface AwaitedRun {
+  readonly target: Thread
+  readonly run: Run
+  readonly signal: AbortSignal
+}
+
+/** What a run came to within a time; one that waits for people is not waited for. */
+async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<RunOutcome> {
   const enough = AbortSignal.timeout(waitMs)
+  const over = new AbortController()
+  const until = { signal: AbortSignal.any([enough, signal, over.signal]) }
   try {
-    return await run.result({ signal: AbortSignal.any([enough, signal]) })
+    const ended = run.result(until).then((result): RunOutcome => ({ result }))
+    const stands = target.settled(until).then(({ status, pending }): RunOutcome | Promise<RunOutcome> =>
+      // At rest because it has ended: its result is on its way.
+      pending === undefined ? ended : { waiting: { status, pending } },
+    )
+    // The one that loses is aborted below.
+    for (const each of [ended, stands]) each.catch(() => undefined)
+    return await Promise.race([ended, stands])
   } catch (thrown) {
-    if (enough.aborted || signal.aborted) return undefined
+    if (enough.aborted || signal.aborted) return {}
     throw thrown
+  } finally {
+    over.abort()
   }
+}
+
+function runAnswer({ id }: Run, { result, waiting }: RunOutcome): Response {
+  return Response.json({ run: id, ...defined({ result, waiting }) }, { status: result ? 200 : 202 })
 }
 
 const injectMessage = route({
@@ -164,14 +201,13 @@ const getRun = route({
   answer: {
     status: 200,
     description: 'The result; status 202 where the turn goes on',
-    schema: z.object({ run: z.string(), result: runResult.optional() }),
+    schema: runOutcome,
   },
   isTool: true,
   async run({ skein, params, query, signal }) {
     const target = await skein.threads.get(params.thread)
     const known = await knownRun(target, params.run)
-    const result = await resultWithin(known, query.wait ?? 0, signal)
-    return Response.json({ run: known.id, ...defined({ result }) }, { status: result ? 200 : 202 })
+    return runAnswer(known, await outcomeWithin({ target, run: known, signal }, query.wait ?? 0))
   },
 })
 

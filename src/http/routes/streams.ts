@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { EventOptions, SkeinEvent } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createTreeGuard } from '../auth/principal.js'
-import { unknownThread } from '../problem.js'
+import { badRequest, unknownThread } from '../problem.js'
 import { route } from '../route.js'
 import type { RouteAnswer, RouteScene } from '../route.js'
 import { messageId, threadId } from '../schemas.js'
@@ -25,7 +25,11 @@ type Streaming = Pick<RouteScene, 'request' | 'signal' | 'streams' | 'clock'>
 
 /** The header of a browser that reconnects counts more than what its address said at first. */
 function rangeOf({ request }: Streaming, { from, until }: Range): Pick<EventOptions, 'from' | 'until'> {
-  return defined({ from: request.headers.get('last-event-id') ?? from, until })
+  const cursor = request.headers.get('last-event-id') ?? from
+  // Refused before the stream begins: a browser would come back for ever.
+  if (cursor !== undefined && !/^\d+\.\d+$/.test(cursor))
+    throw badRequest(`${JSON.stringify(cursor.slice(0, 64))} is no cursor; one is the id of an event of this stream`)
+  return defined({ from: cursor, until })
 }
 
 function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<StreamedEvent>): Response {

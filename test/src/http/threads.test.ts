@@ -72,8 +72,13 @@ onEveryStore('threads over HTTP', (world) => {
   it('H1, A4: what waits for a person is in the inbox; approve needs its scope, and a second decision is refused', async () => {
     const { ask } = await open()
     await ask('/threads', { body: { agent: 'helper', id: 'one' } })
-    const { body } = await ask('/threads/one/messages', { body: { text: 'pay' } })
+    // It would wait for ten minutes for what only a person can change.
+    const { status, body } = await ask('/threads/one/messages?wait=600000', { body: { text: 'pay' } })
     const { run } = body as { run: string }
+    expect({ status, body }).toMatchObject({
+      status: 202,
+      body: { waiting: { status: 'awaiting_approval', pending: [{ tool: 'pay' }] } },
+    })
     const pending = async (): Promise<readonly { thread: string; call: string }[]> => {
       for (;;) {
         const { items } = (await ask('/inbox')).body as { items: { thread: string; call: string }[] }
@@ -155,6 +160,7 @@ onEveryStore('threads over HTTP', (world) => {
       if (event === 'turn.ended') break
     }
     expect(again.filter((event) => !event.endsWith('.delta'))).toEqual(['tool.result', 'model.replied', 'turn.ended'])
+    expect((await ask('/threads/one/events?from=zzz')).status).toBe(400)
     const text = await ask('/threads/one/runs/m1/text')
     expect(text.body).toContain('it says: saw sea')
   })
