@@ -1,5 +1,5 @@
 /** Skein's public door for embedders. The command line uses nothing else. */
-export { defineAgent, defineModel, definePrompt, defineTool } from './agent/define.js'
+export { defineAgent, defineModel, definePrompt, defineProviderTool, defineTool } from './agent/define.js'
 export { defineHook } from './agent/define-hook.js'
 export { finishReasonIs, hasToolCall, maxCost, maxTokensUsed, stepCountIs } from './agent/stop.js'
 export { toolMetadata } from './agent/effect.js'

@@ -28,6 +28,7 @@ const doors: readonly Door[] = [
       'defineHook',
       'defineModel',
       'definePrompt',
+      'defineProviderTool',
       'defineTool',
       'diagnose',
       'failureGroup',

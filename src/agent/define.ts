@@ -318,7 +318,6 @@ export type Definition =
   | McpDefinition
   | SkillsetDefinition
 
-export function defineTool(tool: ProviderTool): ToolDefinition
 export function defineTool<
   Args extends Schema,
   Output extends Schema = Schema,
@@ -330,10 +329,13 @@ export function defineTool<
 >(
   tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
 ): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
-export function defineTool(given: Tool | ProviderTool): ToolDefinition {
-  if ('provider' in given) return { kind: 'tool', name: '', args: providerArgs, ...given }
-  const { uses, ...tool } = given
+export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
   return { kind: 'tool', name: '', ...tool, ...defined({ uses: uses && namesOfDefinitions<never>(uses) }) }
+}
+
+/** A tool that the provider of a model runs. Not an overload of `defineTool`: a mistake there is told at its field. */
+export function defineProviderTool(tool: ProviderTool): ToolDefinition {
+  return { kind: 'tool', name: '', args: providerArgs, ...tool }
 }
 
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(

@@ -72,6 +72,8 @@ const built = (path: string): string => JSON.stringify(join(root, 'dist', path.r
 
 /** Types that are nothing without one of these. */
 const given: Readonly<Record<string, (from: string) => string>> = {
+  HookInput: () => `<'before_call'>`,
+  HookResult: () => `<'before_call'>`,
   InferPromptInput: (from) => `<import(${from}).PromptDefinition>`,
   InferPromptOutput: (from) => `<import(${from}).PromptDefinition>`,
   InferToolContext: (from) => `<import(${from}).ToolDefinition>`,

@@ -1,6 +1,6 @@
 /** Tools that the provider runs, on the wire: what it did is kept with the reply, and goes back as it came. */
 import { afterEach, expect, test } from 'vitest'
-import { defineAgent, defineModel, definePrompt, defineTool } from '../../src/agent/define.js'
+import { defineAgent, defineModel, definePrompt, defineProviderTool } from '../../src/agent/define.js'
 import type { Definition, ModelSource } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
 import { createSkein } from '../../src/runtime/skein.js'
@@ -17,7 +17,7 @@ afterEach(async () => {
 const look = looseTool('look', () => 'a window')
 
 async function start(model: ModelSource, id: string, args?: { readonly maxUses: number }) {
-  const web = defineTool({ name: 'web', provider: { id, ...(args && { args }) } })
+  const web = defineProviderTool({ name: 'web', provider: { id, ...(args && { args }) } })
   const app: readonly Definition[] = [
     look,
     web,

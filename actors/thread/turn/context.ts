@@ -34,6 +34,8 @@ export interface ContextView {
   gauge?: { readonly size: number; readonly chars: number }
   /** Tokens at which it is looked at. */
   next: number
+  /** The step before which it was last reduced: once for each (OU1: a finished effect is never wanted again). */
+  reducedFor?: number
   /** Long results in messages before this one are shown as markers. */
   archived: number
   summary?: Pick<ContextSummary, 'before' | 'text' | 'request'> & { readonly at: number }
@@ -138,7 +140,7 @@ export function tokensIn({ size, grown, tokensPerChar }: ContextView): number {
 /** Whether the conversation is to be reduced before its model is asked. */
 export function isTooLong(state: ThreadState): boolean {
   const view = currentView(state)
-  return view !== undefined && tokensIn(view) >= view.next
+  return view !== undefined && view.reducedFor !== state.step + 1 && tokensIn(view) >= view.next
 }
 
 export function reduceContext(state: ThreadState, record: ContextReduced & { readonly at: number }): boolean {
@@ -148,6 +150,7 @@ export function reduceContext(state: ThreadState, record: ContextReduced & { rea
   const { archived, summary, size, next } = record
   measure(view, size)
   view.next = next
+  view.reducedFor = record.step
   if (archived !== undefined) view.archived = archived
   if (summary) {
     const { before, text, request, model, usage } = summary

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createApp } from '../../../src/agent/app.js'
 import type { App, AppOptions } from '../../../src/agent/app.js'
-import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
+import { defineAgent, defineModel, definePrompt, defineProviderTool, defineTool } from '../../../src/agent/define.js'
 import type { Definition, ToolDefinition } from '../../../src/agent/define.js'
 import { isSkeinError } from '../../../src/core/failure.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
@@ -132,12 +132,12 @@ describe('fields together', () => {
     ['approval of a manual tool', { ...manual, needsApproval: true }, /`needsApproval` has no meaning/],
     [
       'a body of a tool that the provider runs',
-      { ...defineTool({ name: 'look', provider: { id: 'openai.web_search' } }), execute: () => 1 },
+      { ...defineProviderTool({ name: 'look', provider: { id: 'openai.web_search' } }), execute: () => 1 },
       /`execute` has no meaning with `provider`/,
     ],
     [
       'no id of a provider',
-      defineTool({ name: 'look', provider: { id: 'search' } }),
+      defineProviderTool({ name: 'look', provider: { id: 'search' } }),
       /must be the id of a provider’s tool/,
     ],
     ['an approval prompt for nothing', tool({ approvalPrompt: 'May I?' }), /`approvalPrompt` needs `needsApproval`/],
