@@ -42,6 +42,7 @@ export const tools: Section = {
       'Else it is not run again, and the model is told that it may have happened',
       'T10, B2: an effect that may have happened is not run again; the model is told',
       'T10, B2: effects happen once over …',
+      'B8, T10: an effect that cannot be repeated is told, found out, asked about or repeated, whatever dies',
     ),
     proved(
       '`onUnknown` may have a person asked, or the body run again',

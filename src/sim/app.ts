@@ -23,7 +23,7 @@ export interface BodyRun {
   readonly tool: string
   readonly thread: string
   readonly key: string
-  /** Doing it twice is doing it once, or it can be found out whether it was done. */
+  /** Doing it twice is doing it once, or its tool says who decides whether it is done again. */
   readonly repeatable: boolean
   readonly by: string
 }
@@ -99,7 +99,7 @@ function watchedTool(
     async execute(state, args) {
       const { threadId: thread, idempotencyKey: key } = state
       if (sideEffect) {
-        const repeatable = idempotent === true || tool.probe !== undefined || tool.onUnknown === 'retry'
+        const repeatable = idempotent === true || tool.probe !== undefined || (tool.onUnknown ?? 'tell') !== 'tell'
         bodies.push({ tool: tool.name, thread, key, repeatable, by: Life.current()?.name ?? '?' })
         witness.effectBegun(thread, tool.name, key)
       } else if (plan.draw('workers', `the worker of ${tool.name} in ${thread} dies`)) {

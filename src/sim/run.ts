@@ -74,6 +74,7 @@ export interface RunOutcome<Result> {
   readonly serviceFaults: number
   readonly virtualMs: number
   readonly takeOvers: number
+  readonly receipts: number
   readonly final: Final
   /** What does not hold; empty: all is well. */
   readonly broken: readonly string[]
@@ -219,6 +220,7 @@ export class SimulationRun<Names extends string, Result> {
       serviceFaults: this.#serviceFaults,
       virtualMs: this.#clock.now() - startMs,
       takeOvers: this.#store.takeOvers,
+      receipts: this.#store.receipts,
       final,
       broken,
       log: this.#log,

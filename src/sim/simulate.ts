@@ -67,6 +67,8 @@ export interface SimReport {
   readonly staleRuns: number
   /** Effects of which nobody knew whether they had happened. */
   readonly unknownEffects: number
+  /** Outcomes of calls that reached their thread although it had left the host where they ran. */
+  readonly receipts: number
   /** Calls that were under way when their host died, and ran again. */
   readonly retriedCalls: number
   readonly restartedChildren: number
@@ -231,6 +233,7 @@ class ReportBuilder {
     threads: 0,
     staleRuns: 0,
     unknownEffects: 0,
+    receipts: 0,
     retriedCalls: 0,
     restartedChildren: 0,
     virtualMs: 0,
@@ -252,6 +255,7 @@ class ReportBuilder {
         (record) =>
           record.type === 'call.returned' && !record.outcome.ok && record.outcome.failure.code === 'EFFECT_UNKNOWN',
       ),
+      receipts: outcome.receipts,
       retriedCalls: countRecords(threads, ({ type }) => type === 'call.tried'),
       restartedChildren: countRecords(threads, ({ type }) => type === 'child.restarted'),
       virtualMs: outcome.virtualMs,

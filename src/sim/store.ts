@@ -16,7 +16,18 @@ import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from '.
 import { anonymousHost, encodeHost } from '../backend/host-info.js'
 import type { HostInfo, HostSelf } from '../backend/host-info.js'
 import { MemoryStore } from '../backend/memory/store.js'
-import type { Backend, Blobs, Commit, CommitResult, Lease, Leases, Store, StoreRole, Survey } from '../backend/port.js'
+import type {
+  Backend,
+  Blobs,
+  Commit,
+  CommitResult,
+  Lease,
+  Leases,
+  Send,
+  Store,
+  StoreRole,
+  Survey,
+} from '../backend/port.js'
 import { createTopics, tell } from '../backend/topics.js'
 import { hashOf } from './seeded-random.js'
 
@@ -38,6 +49,8 @@ export interface SimStore extends Store {
   open(role: StoreRole, self?: HostSelf, reach?: Reach): Promise<Backend>
   /** How often a partition was taken from a host whose lease had expired. */
   readonly takeOvers: number
+  /** Outcomes of calls that hosts sent to threads which had left them. */
+  readonly receipts: number
 }
 
 interface Holder {
@@ -76,6 +89,7 @@ class SharedStore {
   readonly #lastHolders = new Map<number, Holder>()
   keyCheck: string | undefined
   takeOvers = 0
+  readonly receipts = new Set<string>()
   #epoch = 0
 
   readonly partitions: number
@@ -109,6 +123,11 @@ class SharedStore {
     const result = apply(arrived)
     for (const thread of arrived) for (const watcher of [...this.watchers]) tell(() => watcher(thread))
     return result
+  }
+
+  putMail(send: Send): void {
+    if (send.id.startsWith('receipt-')) this.receipts.add(send.id)
+    this.write((arrived) => this.data.putMail(send, mailText(send), arrived))
   }
 
   acquire(partition: number, host: HostPresence): Lease | undefined {
@@ -154,6 +173,9 @@ export function simStore(options: SimStoreOptions = {}): SimStore {
     open: async (role, self = anonymousHost, reach = near) => new OpenStore(shared, { role, self, reach }).backend(),
     get takeOvers() {
       return shared.takeOvers
+    },
+    get receipts() {
+      return shared.receipts.size
     },
   }
 }
@@ -259,7 +281,7 @@ class OpenStore {
           this.#when(() => data.restless().filter(({ thread }) => within(partition, thread))),
       },
       mailbox: {
-        put: async (send) => this.#when(() => shared.write((arrived) => data.putMail(send, mailText(send), arrived))),
+        put: async (send) => this.#when(() => shared.putMail(send)),
         read: async (thread, after) => this.#when(() => data.readMail(thread, after)),
         waiting: async (partition) => this.#when(() => data.waiting().filter((thread) => within(partition, thread))),
         watch: (arrived) => this.#watchMail(arrived),

@@ -10,6 +10,7 @@ import { hosts } from './apps/hosts.js'
 import { loop } from './apps/loop.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
+import { unknown } from './apps/unknown.js'
 import { seedsOf } from './seeds.js'
 
 /** XState warns when a thread that has left its host is told of a record: it would have decided something. */
@@ -65,4 +66,10 @@ it('B8, L3: a reader whose context is short reads the same, archives the same an
 it('B8, K3, L3, L4, R3: hooks, contexts and stop rules of one turn come to the same, whatever dies', async () => {
   const report = await loop.simulate(seedsOf('loop'))
   expect(report.takeOvers).toBeGreaterThan(0)
+})
+
+it('B8, T10: an effect that cannot be repeated is told, found out, asked about or repeated, whatever dies', async () => {
+  const report = await unknown.simulate(seedsOf('unknown'))
+  expect(report.unknownEffects).toBeGreaterThan(0)
+  expect(report.receipts).toBeGreaterThan(0)
 })

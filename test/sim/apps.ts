@@ -8,6 +8,18 @@ import { hosts } from './apps/hosts.js'
 import { loop } from './apps/loop.js'
 import { people } from './apps/people.js'
 import { tree } from './apps/tree.js'
+import { unknown } from './apps/unknown.js'
 import type { SimulatedApp } from './simulated-app.js'
 
-export const apps: readonly SimulatedApp[] = [effects, tree, files, people, budgets, hosts, hooks, context, loop]
+export const apps: readonly SimulatedApp[] = [
+  effects,
+  tree,
+  files,
+  people,
+  budgets,
+  hosts,
+  hooks,
+  context,
+  loop,
+  unknown,
+]

@@ -14,7 +14,7 @@ import type { Cancel } from '../../core/async/cancel.js'
 import { defined } from '../../core/defined.js'
 import type { CallEffect, Outcome } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
-import { SkeinError, failure } from '../../core/failure.js'
+import { SkeinError, failure, toFailure } from '../../core/failure.js'
 import type { Failure, FailureCode } from '../../core/failure.js'
 import type { Media } from '../../core/media.js'
 import { callId } from '../../core/records/message.js'
@@ -125,10 +125,15 @@ function hasCrashed(outcome: Outcome): boolean {
 /** The body may have run: the tool's own rules decide, in this order: `idempotent`, `probe`, `onUnknown`. */
 async function resolveUnknown(services: Services, job: CallJob): Promise<SideEffectResult> {
   const { idempotent, probe, onUnknown } = job.definition ?? {}
-  if (idempotent || (!probe && onUnknown === 'retry')) return runAgain(services, job)
-  const found = probe && (await services.pool.run(job.probing()))
-  if (found?.outcome.ok) return found.outcome.value === null ? runAgain(services, job) : found
   const message = `${job.tool} had begun when its process or thread ended, so it may already have happened`
+  // The thread has left, or its turn was cancelled, while a receipt or the probe was waited for: nothing is begun then.
+  const again = (): SideEffectResult | Promise<Returned> =>
+    job.cancel.reason
+      ? { outcome: unknown(message, toFailure(job.cancel.reason, 'CANCELLED')) }
+      : runAgain(services, job)
+  if (idempotent || (!probe && onUnknown === 'retry')) return again()
+  const found = probe && !job.cancel.reason ? await services.pool.run(job.probing()) : undefined
+  if (found?.outcome.ok) return found.outcome.value === null ? again() : found
   if (onUnknown === 'ask') return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
   const probeFailure = found && !found.outcome.ok ? found.outcome.failure : undefined
   return { outcome: unknown(`${message}; find out before you ask for it again`, probeFailure) }
