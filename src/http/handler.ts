@@ -12,10 +12,11 @@ import type { Context } from 'hono'
 import { z } from 'zod'
 import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError } from '../index.js'
 import { createAuthenticator } from './auth/authenticate.js'
 import type { Auth, Authenticator } from './auth/authenticate.js'
-import { checkScope, createTreeGuard, everyone } from './auth/principal.js'
+import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
@@ -162,6 +163,8 @@ class RouteServer {
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
+        warn: this.#warn,
+        routes,
         params: paramsOf(route, context),
         query: queryOf(request),
         body,
@@ -182,10 +185,9 @@ class RouteServer {
   async #admit({ scope, params }: Route, context: Context): Promise<Principal> {
     if (scope === undefined) return everyone
     const principal = await this.#authenticator.principalOf(context.req.raw)
-    checkScope(principal, scope)
-    const thread = context.req.param('thread') ?? context.req.param('root')
-    if (thread !== undefined && ('thread' in params || 'root' in params))
-      await createTreeGuard(this.#skein, principal).checkThread(thread)
+    const thread = 'thread' in params ? context.req.param('thread') : undefined
+    const root = 'root' in params ? context.req.param('root') : undefined
+    await checkAccess(this.#skein, principal, { scope, ...defined({ thread: thread ?? root }) })
     return principal
   }
 

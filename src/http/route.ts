@@ -30,6 +30,10 @@ export interface RouteScene {
   readonly tokens?: TreeTokens
   /** How the server streams. */
   readonly streams: StreamLimits
+  /** Called with what could not be done for a reason that clients are not told. */
+  readonly warn: (what: string, thrown: unknown) => void
+  /** The whole table, for what is made of it. */
+  readonly routes: readonly Route[]
 }
 
 export interface StreamLimits {

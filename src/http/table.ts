@@ -1,6 +1,7 @@
 /** The table of all routes. */
 import type { Route } from './route.js'
 import { fileRoutes } from './routes/files.js'
+import { mcpRoutes } from './routes/mcp.js'
 import { messageRoutes } from './routes/messages.js'
 import { openaiRoutes } from './routes/openai.js'
 import { peopleRoutes } from './routes/people.js'
@@ -18,4 +19,5 @@ export const routes: readonly Route[] = [
   ...peopleRoutes,
   ...openaiRoutes,
   ...uiRoutes,
+  ...mcpRoutes,
 ]
