@@ -32,6 +32,8 @@ export interface HandlerOptions {
   readonly maxBodyBytes?: number
   /** Origins of other sites whose pages may use it. Default: none. */
   readonly cors?: readonly string[]
+  /** The address by which others reach it, for the cards of agents; `https://example.com/api/skein`. */
+  readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
   /** Events that may wait for a client that reads slowly, before it is cut off. Default 1,000. */
@@ -48,6 +50,7 @@ const optionsSchema = z.looseObject({
     .optional(),
   maxBodyBytes: z.number().int().positive().optional(),
   cors: z.array(z.url()).optional(),
+  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   heartbeatMs: z.number().int().min(100).optional(),
   maxBuffered: z.number().int().positive().optional(),
 })
@@ -57,6 +60,7 @@ const known: ReadonlySet<string> = new Set([
   'basePath',
   'maxBodyBytes',
   'cors',
+  'publicUrl',
   'heartbeatMs',
   'maxBuffered',
   'warn',
@@ -131,6 +135,7 @@ class RouteServer {
   readonly #clock: Clock
   readonly #streams: StreamLimits
   readonly #maxBodyBytes: number
+  readonly #publicUrl: string | undefined
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
@@ -144,6 +149,7 @@ class RouteServer {
     this.#clock = clock
     this.#streams = { heartbeatMs, maxBuffered }
     this.#maxBodyBytes = maxBodyBytes
+    this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
     this.#origins = new Set(options.cors)
     this.#warn = options.warn ?? ((what, thrown) => process.emitWarning(`${what}: ${String(thrown)}`))
   }
@@ -168,7 +174,7 @@ class RouteServer {
         params: paramsOf(route, context),
         query: queryOf(request),
         body,
-        ...(tokens && { tokens }),
+        ...defined({ tokens, publicUrl: this.#publicUrl }),
       })
       const response = answer instanceof Response ? answer : answerOf(route, answer)
       // Nobody will read it, nor leave it.

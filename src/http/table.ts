@@ -1,5 +1,6 @@
 /** The table of all routes. */
 import type { Route } from './route.js'
+import { a2aRoutes } from './routes/a2a.js'
 import { fileRoutes } from './routes/files.js'
 import { mcpRoutes } from './routes/mcp.js'
 import { messageRoutes } from './routes/messages.js'
@@ -20,4 +21,5 @@ export const routes: readonly Route[] = [
   ...openaiRoutes,
   ...uiRoutes,
   ...mcpRoutes,
+  ...a2aRoutes,
 ]
