@@ -59,6 +59,11 @@ it('E7: importing Skein loads zod, and a turn the machine and the packing of rec
   expect(await packagesOf(turn)).toEqual(['msgpackr-pack.js', 'xstate', 'zod'])
 })
 
+it('E5, E7: what speaks MCP is loaded when it is used, not with the server', async () => {
+  const loaded = await packagesOf(`import 'skein'; import 'skein/server'`)
+  expect(loaded).toEqual(['@hono/node-server', 'hono', 'zod'])
+})
+
 it('E7: where no SQLite is installed, the error says what to do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-loading-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -137,7 +137,8 @@ async function* streamOf(
 ): AsyncGenerator<StreamPart, void, undefined> {
   const { thread } = sent
   const of = { taskId: thread.id, contextId: contextOf(thread) }
-  const task = await taskOf(scene, thread, { historyLength: 1 })
+  // What this turn makes is told by its own parts.
+  const task = await taskOf(scene, thread, { historyLength: 1, includeArtifacts: false })
   yield { task: { ...task, status: { ...task.status, state: 'TASK_STATE_WORKING' } } satisfies A2aTask }
   const progress = { artifactId: `words-${sent.run.id}`, name: 'words' }
   let isBegun = false

@@ -69,6 +69,8 @@ export interface AskContext {
 interface Conversation {
   readonly thread: Thread
   readonly run: Run
+  /** The last record that the client was told of. */
+  readonly seen?: number
 }
 
 export async function askAgent(
@@ -123,7 +125,7 @@ async function create(scene: McpScene, agent: string, own: string | undefined): 
   return scene.skein.threads.get(z.object({ thread: z.string() }).parse(created).thread)
 }
 
-const stateSchema = z.strictObject({ thread: threadId, run: messageId })
+const stateSchema = z.strictObject({ thread: threadId, run: messageId, seen: z.number().int().min(0) })
 
 function stateOf({ request }: AskContext): z.output<typeof stateSchema> | undefined {
   const text = request.requestState<unknown>()
@@ -139,7 +141,7 @@ async function goOn({ scene }: AskContext, state: z.output<typeof stateSchema>):
   const target = await skein.threads.get(state.thread)
   const run = target.run(state.run)
   await run.accepted()
-  return { thread: target, run }
+  return { thread: target, run, seen: state.seen }
 }
 
 interface Responses {
@@ -174,12 +176,20 @@ async function answered(
 ): Promise<CallToolResult | InputRequiredResult> {
   const { scene, request } = context
   const signal = AbortSignal.any([scene.signal, request.signal])
-  const tell = createMcpProgress(request)
+  const tell = createMcpProgress(request, conversation.seen ?? 0)
+  let seen = 0
   for await (const part of answerOf({ ...conversation, skein: scene.skein, signal })) {
-    if ('change' in part) tell(part.change)
-    else if ('ended' in part) return endOf(conversation, part.ended)
-    else
-      return questionsTo(context, conversation, { ...responses, ...part.waiting }) ?? waitOf(conversation, part.waiting)
+    if ('change' in part) {
+      const { event } = part.change
+      if (event && 'seq' in event) seen = event.seq
+      tell(part.change)
+      continue
+    }
+    if ('ended' in part) return endOf(conversation, part.ended)
+    const { waiting } = part
+    return (
+      questionsTo(context, { ...conversation, seen }, { ...responses, ...waiting }) ?? waitOf(conversation, waiting)
+    )
   }
   signal.throwIfAborted()
   throw new Error(`the run ${conversation.run.id} was left before it ended`)
@@ -188,7 +198,7 @@ async function answered(
 /** Undefined: there is nothing that the person of the client could be asked. */
 function questionsTo(
   { scene, client }: AskContext,
-  { thread: { id: of }, run }: Conversation,
+  { thread: { id: of }, run, seen }: Conversation,
   { items, left, unfit }: Waiting & Responses,
 ): InputRequiredResult | undefined {
   const mayAsk = client?.elicitation && (client.elicitation.form || !client.elicitation.url)
@@ -203,7 +213,7 @@ function questionsTo(
   if (asked.length === 0) return undefined
   return inputRequired({
     inputRequests: Object.fromEntries(asked),
-    requestState: JSON.stringify({ thread: of, run: run.id }),
+    requestState: JSON.stringify({ thread: of, run: run.id, seen }),
   })
 }
 

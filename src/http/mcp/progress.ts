@@ -7,14 +7,22 @@ import type { ThreadChange } from '../../index.js'
 
 const longest = 200
 
-export function createMcpProgress({ _meta, notify }: ServerContext['mcpReq']): (change: ThreadChange) => void {
+/** The part of a change between two records. */
+const fraction = 0.001
+
+/** Tells what comes after the record `seen`; how far it is, is the number of the thread's records. */
+export function createMcpProgress(
+  { _meta, notify }: ServerContext['mcpReq'],
+  seen: number,
+): (change: ThreadChange) => void {
   const progressToken = _meta?.progressToken
   if (progressToken === undefined) return () => undefined
-  let progress = 0
+  let progress = seen
   return (change) => {
     const text = lineOf(change)
-    if (text === undefined) return
-    progress += 1
+    const seq = change.event && 'seq' in change.event ? change.event.seq : undefined
+    if (text === undefined || (seq !== undefined && seq <= seen)) return
+    progress = Math.max(progress + fraction, seq ?? 0)
     const params = { progressToken, progress, message: text.slice(0, longest) }
     // The client may have gone.
     notify({ method: 'notifications/progress', params }).catch(() => undefined)

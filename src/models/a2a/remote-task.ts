@@ -42,7 +42,7 @@ export const cardSchema = z.looseObject({
 type Parts = z.output<typeof parts>
 
 /** Agents that stream add a part for each piece, so parts follow one another without a break. */
-export function wordsIn(given: Parts): string {
+function wordsIn(given: Parts): string {
   return given
     .flatMap(({ text, data }) => (text === undefined && data !== undefined ? [JSON.stringify(data)] : [text ?? '']))
     .join('')

@@ -1,7 +1,7 @@
 /** E5: a skein as an MCP server, through the official client, over both transports and both revisions. */
 import { PassThrough } from 'node:stream'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import type { CallToolResult, ElicitResult } from '@modelcontextprotocol/client'
+import type { CallToolResult, ElicitResult, Progress } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -255,7 +255,11 @@ describe.each(asking)('a client that can ask its person, over $way, $era', ({ wa
       return accept({ decision: 'approve' })
     }
     const client = await connected(skein, way, { era, answer })
-    expect(textOf(await ask(client, { message: 'pay' }))).toBe('it says: paid 5')
+    const told: number[] = []
+    const onprogress = ({ progress, message = '' }: Progress) =>
+      !message.startsWith('Fulfilling') && told.push(progress)
+    expect(textOf(await ask(client, { message: 'pay' }, { onprogress }))).toBe('it says: paid 5')
+    expect(told).toEqual([...new Set(told)].toSorted((a, b) => a - b))
     expect(asked).toEqual([expect.stringMatching(/^helper asks to call pay\.\n[^]*"euros": 5/)])
     const [info] = (await skein.threads.list()).threads
     const events = []
@@ -358,7 +362,7 @@ it('E5: a state that the server did not give is refused', async () => {
         },
       },
     })
-  for (const state of ['', '{', '{"thread":"../x","run":"r"}', '{"thread":"nope","run":"r"}']) {
+  for (const state of ['', '{', '{"thread":"../x","run":"r","seen":0}', '{"thread":"nope","run":"r","seen":0}']) {
     const { body } = await asked(state)
     expect(JSON.stringify(body)).toMatch(/BAD_OPTION|UNKNOWN_THREAD/)
   }
