@@ -122,7 +122,7 @@ function linesOf({ paint }: CliOutput, { event }: ThreadChange, calls: readonly 
   return [...own, ...ofCalls].map((line) => `${time} ${line}`)
 }
 
-/** What a body logs, with SKEIN_DEBUG=1 also the stack of what it threw. Of several lines the first alone begins one. */
+/** What a body logs, with SKEIN_DEBUG=1 also the stack of what it threw: the first line alone begins at the margin. */
 function logLines({ tool, text }: { readonly tool: string; readonly text: string }): readonly string[] {
   const [first = '', ...more] = text.split('\n')
   return [`· ${label(tool)}: ${label(first)}`, ...more.map((line) => `    ${label(line.trim())}`)]
