@@ -122,10 +122,10 @@ function linesOf({ paint }: CliOutput, { event }: ThreadChange, calls: readonly 
   return [...own, ...ofCalls].map((line) => `${time} ${line}`)
 }
 
-/** What a body logs, with SKEIN_DEBUG=1 also the stack of what it threw: the first line alone begins at the margin. */
+/** What a body logs, with SKEIN_DEBUG=1 also the stack of what it threw; no line of it looks like one of ours. */
 function logLines({ tool, text }: { readonly tool: string; readonly text: string }): readonly string[] {
   const [first = '', ...more] = text.split('\n')
-  return [`· ${label(tool)}: ${label(first)}`, ...more.map((line) => `    ${label(line.trim())}`)]
+  return [`· ${label(tool)}: ${label(first)}`, ...more.map((line) => `·   ${label(line.trim())}`)]
 }
 
 type Details = { readonly [Type in DurableEvent['type']]?: (event: Extract<DurableEvent, { type: Type }>) => string }

@@ -76,7 +76,7 @@ it('C1: with SKEIN_DEBUG=1 host prints where a tool threw, and so does tail', as
   tail.signal('SIGINT')
   expect((await tail.ended).stdout).toMatch(
     new RegExp(
-      `^· ships: RangeError: parcel refused for \\[redacted\\]\n {4}at ship \\(.*throwing-app\\.ts:${line}:`,
+      `^· ships: RangeError: parcel refused for \\[redacted\\]\n· {3}at ship \\(.*throwing-app\\.ts:${line}:`,
       'm',
     ),
   )
