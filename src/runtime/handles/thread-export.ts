@@ -124,13 +124,13 @@ async function copyThread(backend: Backend, { thread, seq: _, damaged, ...head }
     const clean = records.map((record) => replaceSealed(record, noValues))
     const before = entries.at(-1)?.hash ?? chainStart
     const isClean = clean.every((record, index) => record === records[index])
-    entries.push(isClean ? relink(plainEntry(entry), before) : pack(clean, before))
+    entries.push(plainEntry(isClean ? relink(entry, before) : pack(clean, before)))
     if (!isClean) sealedEntries++
   }
   return { exported: { thread, head, entries }, sealedEntries, media: mediaOf(state) }
 }
 
-function plainEntry({ first, count, body, hash }: StoredEntry): Entry {
+function plainEntry({ first, count, body, hash }: Entry): Entry {
   return { first, count, body, hash }
 }
 
