@@ -86,6 +86,7 @@ export const ecosystem: Section = {
     proved(
       'Its task goes on after its host has gone, and is cancelled with its turn',
       'E4: a host that goes leaves the task alone, and the next one goes on with it: nothing is sent twice',
+      'E4: a server that goes away in a turn is found again, and its task goes on',
       'E4: a turn that is cancelled cancels the task',
     ),
   ),

@@ -6,6 +6,7 @@
  */
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/client'
 import { z } from 'zod'
+import { SkeinError } from '../index.js'
 import type { McpConnection, ServeMcpOptions } from './serve-mcp.js'
 
 export interface McpAddress {
@@ -30,7 +31,7 @@ export async function bridgeMcp(
     import('@modelcontextprotocol/client'),
   ])
   const near = new StdioServerTransport(stdin, stdout)
-  const far = new StreamableHTTPClientTransport(new URL(`${url.replace(/\/+$/, '')}/mcp`), {
+  const far = new StreamableHTTPClientTransport(endpointOf(url), {
     ...(key !== undefined && { requestInit: { headers: { authorization: `Bearer ${key}` } } }),
   })
   const open = new Map<RequestId, AbortController>()
@@ -74,6 +75,14 @@ export async function bridgeMcp(
       await far.close()
     },
   }
+}
+
+function endpointOf(url: string): URL {
+  if (z.url({ protocol: /^https?$/ }).safeParse(url).success) return new URL(`${url.replace(/\/+$/, '')}/mcp`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${JSON.stringify(url)} is no address of a server; one looks like http://127.0.0.1:4100`,
+  )
 }
 
 function reasonOf(thrown: unknown): string {

@@ -6,8 +6,11 @@ import { afterEach, expect, it, onTestFinished } from 'vitest'
 import { createSkein, defineAgent, defineModel, definePrompt, fromA2A, local, memory } from '../../../src/index.js'
 import type { A2aAgent, Skein, Store } from '../../../src/index.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
+import { serve } from '../../../src/server.js'
 import { startA2aAgent } from '../../helpers/a2a-agent.js'
 import type { RemoteOptions } from '../../helpers/a2a-agent.js'
+import { calls, looseTool, tinyApp } from '../../helpers/app.js'
+import { deferred } from '../../helpers/deferred.js'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -90,6 +93,29 @@ it('E4: a host that goes leaves the task alone, and the next one goes on with it
   expect(await again.text()).toBe('it says: you said slow')
   expect(heard).toEqual(['slow'])
   expect(canceled).toEqual([])
+})
+
+it('E4: a server that goes away in a turn is found again, and its task goes on', async () => {
+  const [begun, go] = [deferred(), deferred()]
+  const wait = looseTool('wait', async () => {
+    begun.resolve()
+    await go.promise
+    return 'waited'
+  })
+  const { app, model } = tinyApp({ tools: [wait], script: [calls('wait'), 'here I am'] })
+  const there = await createSkein({ app, backend: memory() })
+  cleanups.push(() => there.close())
+  const first = await serve(there, { port: 0, auth: 'none' })
+  const skein = await leading({ url: `${first.url}/a2a/helper`, maxRetries: 4 })
+  const answer = told(skein, 'come')
+  await begun.promise
+  await first.close()
+  const second = await serve(there, { port: Number(new URL(first.url).port), auth: 'none' })
+  cleanups.push(() => second.close())
+  go.resolve()
+  expect(await answer).toBe('it says: here I am')
+  expect(model.requests).toHaveLength(2)
+  expect((await there.threads.list()).threads).toHaveLength(1)
 })
 
 it('E4: a turn that is cancelled cancels the task', async () => {
