@@ -2,7 +2,7 @@
  * Messages of A2A clients: they begin a task, go on with it, or answer what it waits for.
  *
  * - A message that is sent again, by its `messageId`, is one message, also where it begins a task.
- * - While a task waits for people, a message to it is a decision, and needs the scope for that.
+ * - While a task waits for people, a message to it is a decision, and needs the scope for that. It is taken once, too.
  */
 import { SkeinError } from '../../index.js'
 import type { InboxItem, Run, Thread } from '../../index.js'
@@ -31,8 +31,18 @@ export async function takeMessage(scene: McpScene, agent: string, { message }: S
   const now = await thread.view().now()
   const items = now.turn ? await inboxOf(scene, thread, now) : []
   const key = keyOf(message.messageId)
+  const mark = `a2a/${key}`
+  const decided = await thread.kv.get(mark)
+  if (typeof decided === 'string') return { thread, run: thread.run(decided) }
   if (now.turn && items.length > 0 && message.taskId !== undefined) {
-    await answer(scene, items, message.parts)
+    // Before the decision: one that is sent again must not become words to the agent.
+    await thread.kv.set(mark, now.turn.run)
+    try {
+      await answer(scene, items, message.parts)
+    } catch (thrown) {
+      await thread.kv.delete(mark)
+      throw thrown
+    }
     return { thread, run: thread.run(now.turn.run) }
   }
   const run = thread.send(textOf(message.parts), { id: key, delivery: 'new_turn' })

@@ -182,8 +182,11 @@ it('E4: what waits in the inbox is input-required, and the next message decides'
   const writer = await as(keys.writer)
   await expect(writer.sendMessage(say('approve', on))).rejects.toThrow(/FORBIDDEN.*approve/)
   const decision = { decision: 'approve', args: { euros: 6 } }
-  const paid = taskIn(await client.sendMessage(say('', { ...on, parts: [dataPart(decision)] })))
+  const approval = say('', { ...on, parts: [dataPart(decision)] })
+  const paid = taskIn(await client.sendMessage(approval))
   expect(answerIn(paid)).toContain('paid 6')
+  // Sent again it decides nothing more, and is no message to the agent.
+  expect(taskIn(await client.sendMessage(approval)).history).toEqual(paid.history)
   const asked = taskIn(await client.sendMessage(say('ask', { contextId })))
   expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED)
   expect(answerIn(taskIn(await client.sendMessage(say('blue', on))))).toContain('"blue"')
