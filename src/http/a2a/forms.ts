@@ -1,5 +1,6 @@
 /** The forms of A2A 1.0 over JSON-RPC, as they come in. Fields that are not known are left alone: clients send more. */
 import { z } from 'zod'
+import { issuesText } from '../problem.js'
 import { RpcError, rpcCodes } from './rpc-error.js'
 
 const part = z.looseObject({
@@ -68,5 +69,5 @@ export const decisionData = z.object({
 export function parseParams<Of extends z.ZodType>(form: Of, raw: unknown): z.output<Of> {
   const checked = form.safeParse(raw ?? {})
   if (checked.success) return checked.data
-  throw new RpcError(rpcCodes.invalidParams, z.prettifyError(checked.error))
+  throw new RpcError(rpcCodes.invalidParams, `params: ${issuesText(checked.error)}`)
 }

@@ -12,6 +12,7 @@ import { checkAccess } from '../auth/principal.js'
 import { idOf } from '../faces/openai.js'
 import { callRoute } from '../mcp/route-tools.js'
 import type { McpScene } from '../mcp/route-tools.js'
+import { issuesText } from '../problem.js'
 import { messageId, threadId } from '../schemas.js'
 import { decisionData } from './forms.js'
 import type { SendParams } from './forms.js'
@@ -127,7 +128,7 @@ type Decision = z.output<typeof decisionData>
 function parseDecision(data: unknown): Decision {
   const checked = decisionData.safeParse(data)
   if (checked.success) return checked.data
-  throw new RpcError(rpcCodes.invalidParams, `data: ${z.prettifyError(checked.error)}`)
+  throw new RpcError(rpcCodes.invalidParams, `data: ${issuesText(checked.error)}`)
 }
 
 /** Words decide where there is one thing to decide. */

@@ -61,11 +61,11 @@ export async function inboxOf(
 }
 
 export async function taskOf(
-  scene: Pick<RouteScene, 'skein' | 'clock'>,
+  scene: Pick<RouteScene, 'skein'>,
   thread: Thread,
   { historyLength, includeArtifacts = true }: TaskOptions = {},
 ): Promise<A2aTask> {
-  const now = await thread.view().now()
+  const [now, { updatedAt }] = await Promise.all([thread.view().now(), thread.info()])
   const items = now.turn ? await inboxOf(scene, thread, now) : []
   const state = stateOf(now, items)
   const of = { taskId: thread.id, contextId: contextOf(thread) }
@@ -73,7 +73,7 @@ export async function taskOf(
   return {
     id: thread.id,
     contextId: of.contextId,
-    status: taskStatus(of, { state, result: now.result, items, at: scene.clock.now() }),
+    status: taskStatus(of, { state, result: now.result, items, at: updatedAt }),
     ...(includeArtifacts && now.result && { artifacts: [artifactOf(now.result, history.length)] }),
     ...(historyLength !== 0 && { history: history.slice(-(historyLength ?? history.length)) }),
   }

@@ -16,7 +16,7 @@ import { answerOf } from '../faces/answer.js'
 import type { Waiting } from '../faces/answer.js'
 import { idOf, problemOf } from '../faces/openai.js'
 import { openApiSchema } from '../openapi.js'
-import { badRequest } from '../problem.js'
+import { badRequest, issuesText } from '../problem.js'
 import { messageId, threadId } from '../schemas.js'
 import { decide, formOf, parsedOrText } from './elicitation.js'
 import { createMcpProgress } from './progress.js'
@@ -100,7 +100,7 @@ function isCancelled({ request: { signal }, scene }: AskContext): boolean {
 
 function argumentsOf(agent: string | undefined, args: Arguments): z.output<typeof anyArguments> {
   const checked = anyArguments.safeParse(agent === undefined || 'agent' in args ? args : { ...args, agent })
-  if (!checked.success) throw badRequest(z.prettifyError(checked.error))
+  if (!checked.success) throw badRequest(issuesText(checked.error))
   if (agent !== undefined && 'agent' in args) throw badRequest('this tool has no argument "agent": its name says it')
   return checked.data
 }
