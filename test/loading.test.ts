@@ -20,8 +20,8 @@ const hooks = (list: string): string => `
 const run = (args: readonly string[]): Promise<{ readonly stdout: string }> =>
   promisify(execFile)(process.execPath, ['--no-warnings', ...args], { cwd: root })
 
-/** The packages that a program loads, in order of their names: of node_modules, and of those that Skein carries. */
-async function packagesOf(program: string): Promise<readonly string[]> {
+/** The modules that a program loads, in order. */
+async function modulesOf(program: string): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'skein-loading-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const [list, hooksFile] = [join(folder, 'list'), join(folder, 'hooks.mjs')]
@@ -31,6 +31,12 @@ async function packagesOf(program: string): Promise<readonly string[]> {
   await run([...hooked, '--input-type=module', '-e', program])
   const urls = readFileSync(list, 'utf8').split('\n')
   expect(urls).toContainEqual(expect.stringContaining('dist/src/index.js'))
+  return urls
+}
+
+/** The packages that a program loads, in order of their names: of node_modules, and of those that Skein carries. */
+async function packagesOf(program: string): Promise<readonly string[]> {
+  const urls = await modulesOf(program)
   // What several of the carried ones share is in chunks without a name.
   const names = urls.flatMap(
     (url) => /(?:node_modules\/|dist\/vendor\/(?!chunk-))((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [],
@@ -57,6 +63,16 @@ const turn = `${app}
 it('E7: importing Skein loads zod, and a turn the machine and the packing of records besides', async () => {
   expect(await packagesOf(`import 'skein'`)).toEqual(['zod'])
   expect(await packagesOf(turn)).toEqual(['msgpackr-pack.js', 'xstate', 'zod'])
+})
+
+it('O1: where nobody observes, nothing of tracing, metrics and logs is loaded', async () => {
+  const observing = (urls: readonly string[]): boolean => urls.some((url) => /\/observe[/.]/.test(url))
+  expect(observing(await modulesOf(turn))).toBe(false)
+  const observed = turn.replace(
+    'backend: memory()',
+    `backend: memory(), observe: (await import('skein/observe')).metrics()`,
+  )
+  expect(observing(await modulesOf(observed))).toBe(true)
 })
 
 it('E7: where no SQLite is installed, the error says what to do', async () => {

@@ -38,6 +38,8 @@ class OtlpTraces implements Observer {
   #closing = false
   #sending: Promise<void> | undefined
   #stopTimer: (() => void) | undefined
+  /** Ends the pause before another attempt. */
+  #endPause: (() => void) | undefined
 
   constructor(settings: OtlpSettings) {
     this.#settings = settings
@@ -69,6 +71,7 @@ class OtlpTraces implements Observer {
   async close(): Promise<void> {
     this.#closing = true
     this.#stopTimer?.()
+    this.#endPause?.()
     await this.#sending
     await this.#sendAll()
   }
@@ -113,8 +116,18 @@ class OtlpTraces implements Observer {
       const pauseMs = pausesMs[attempt]
       if (answer.taken) return undefined
       if (!answer.again || pauseMs === undefined || this.#closing) return answer.why
-      await new Promise<void>((resolve) => idleClock.wakeAt(idleClock.now() + pauseMs, resolve))
+      await this.#pause(pauseMs)
     }
+  }
+
+  #pause(pauseMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = idleClock.wakeAt(idleClock.now() + pauseMs, resolve)
+      this.#endPause = () => {
+        stop()
+        resolve()
+      }
+    })
   }
 
   async #request(body: string): Promise<Answer> {
