@@ -77,7 +77,14 @@ export function spanErrorOf({ failure, reason }: Observation): SpanError | undef
   return reason && failedTurns.has(reason) ? { type: reason, message: `the turn ended: ${reason}` } : undefined
 }
 
-type Attributes = Record<string, AttributeValue | undefined>
+/** Set one by one: a literal with spreads costs many times as much, and a swarm makes thousands of spans a second. */
+class Attributes {
+  readonly all: Record<string, AttributeValue> = {}
+
+  set(name: string, value: AttributeValue | undefined): void {
+    if (value !== undefined) this.all[name] = value
+  }
+}
 
 function attributesOf(
   observation: Observation,
@@ -85,58 +92,53 @@ function attributesOf(
   errorType: string | undefined,
 ): Readonly<Record<string, AttributeValue>> {
   const { kind, thread, root, agent, run, step, key, verdict, reason, took } = observation
-  const all: Attributes = {
-    ...(kind in operations && { 'gen_ai.operation.name': operations[kind as keyof typeof operations] }),
-    'gen_ai.agent.name': agent,
-    'gen_ai.conversation.id': thread,
-    ...ofModel(observation),
-    ...ofCall(observation),
-    'error.type': errorType,
-    'skein.thread': thread,
-    'skein.root': root,
-    'skein.run': run,
-    'skein.step': step,
-    'skein.effect.key': key,
-    'skein.verdict': verdict,
-    'skein.stop_reason': reason,
-    'skein.waited_ms': took?.waitedMs,
-    'skein.attempts': took?.attempts,
-    ...(content && ofContent(observation)),
-  }
-  const set: Record<string, AttributeValue> = {}
-  for (const [name, value] of Object.entries(all)) if (value !== undefined) set[name] = value
-  return set
+  const to = new Attributes()
+  if (kind !== 'wait' && kind !== 'hook') to.set('gen_ai.operation.name', operations[kind])
+  to.set('gen_ai.agent.name', agent)
+  to.set('gen_ai.conversation.id', thread)
+  addModel(to, observation)
+  addCall(to, observation)
+  to.set('error.type', errorType)
+  to.set('skein.thread', thread)
+  to.set('skein.root', root)
+  to.set('skein.run', run)
+  to.set('skein.step', step)
+  to.set('skein.effect.key', key)
+  to.set('skein.verdict', verdict)
+  to.set('skein.stop_reason', reason)
+  to.set('skein.waited_ms', took?.waitedMs)
+  to.set('skein.attempts', took?.attempts)
+  if (content) addContent(to, observation)
+  return to.all
 }
 
-function ofModel({ kind, name, usage, finish }: Observation): Attributes {
-  if (!usage && kind !== 'model') return {}
-  const isModel = kind !== 'turn' && name !== ''
-  return {
-    'gen_ai.request.model': isModel ? name : undefined,
-    'gen_ai.response.finish_reasons': finish && [finish],
-    'gen_ai.usage.input_tokens': usage?.inputTokens,
-    'gen_ai.usage.output_tokens': usage?.outputTokens,
-    'gen_ai.usage.cache_read.input_tokens': usage?.cachedInputTokens,
-    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
-    'skein.cost_usd': usage?.costUsd,
-  }
+function addModel(to: Attributes, { kind, name, usage, finish }: Observation): void {
+  if (kind !== 'turn' && kind !== 'call' && name !== '' && (usage || kind === 'model'))
+    to.set('gen_ai.request.model', name)
+  if (finish) to.set('gen_ai.response.finish_reasons', [finish])
+  if (!usage) return
+  to.set('gen_ai.usage.input_tokens', usage.inputTokens)
+  to.set('gen_ai.usage.output_tokens', usage.outputTokens)
+  to.set('gen_ai.usage.cache_read.input_tokens', usage.cachedInputTokens)
+  to.set('gen_ai.usage.cache_creation.input_tokens', usage.cacheWriteTokens)
+  to.set('skein.cost_usd', usage.costUsd)
 }
 
-function ofCall({ kind, name, step = 0, index }: Observation): Attributes {
-  if (index === undefined) return {}
-  const call = { 'gen_ai.tool.call.id': callId(step, index) }
-  return kind === 'call' ? { 'gen_ai.tool.name': name, 'gen_ai.tool.type': 'function', ...call } : call
+function addCall(to: Attributes, { kind, name, step = 0, index }: Observation): void {
+  if (index === undefined) return
+  to.set('gen_ai.tool.call.id', callId(step, index))
+  if (kind !== 'call') return
+  to.set('gen_ai.tool.name', name)
+  to.set('gen_ai.tool.type', 'function')
 }
 
-function ofContent({ kind, content }: Observation): Attributes {
+function addContent(to: Attributes, { kind, content }: Observation): void {
   const { text, args, result } = content ?? {}
-  if (kind === 'call')
-    return {
-      'gen_ai.tool.call.arguments': JSON.stringify(args),
-      'gen_ai.tool.call.result': result === undefined ? undefined : JSON.stringify(result),
-    }
-  if (text === undefined) return {}
-  return {
-    'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: [{ type: 'text', content: text }] }]),
+  if (kind === 'call') {
+    to.set('gen_ai.tool.call.arguments', JSON.stringify(args))
+    if (result !== undefined) to.set('gen_ai.tool.call.result', JSON.stringify(result))
+  } else if (text !== undefined) {
+    const message = { role: 'assistant', parts: [{ type: 'text', content: text }] }
+    to.set('gen_ai.output.messages', JSON.stringify([message]))
   }
 }

@@ -4,7 +4,7 @@
  * TC1 The id of a span is a function of its thread and the key of its effect: a crash, a take-over and a replay give
  *     the same ids, and the parent of a span is computed, not carried.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 
 export interface TraceContext {
@@ -45,5 +45,5 @@ export function spanIdOf(thread: string, key: string): string {
 }
 
 function digest(text: string, digits: number): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, digits)
+  return hash('sha256', text, 'hex').slice(0, digits)
 }

@@ -90,13 +90,15 @@ class OtlpTraces implements Observer {
     })
   }
 
+  /** What comes while a batch is on its way waits again, unless there is enough for another. */
   async #sendAll(): Promise<void> {
-    while (this.#queue.length > 0) {
+    do {
       const batch = this.#queue.slice(0, batchSize)
+      if (batch.length === 0) return
       const failed = await this.#post(batch)
       this.#queue.splice(0, batch.length)
       this.#report(failed, batch.length)
-    }
+    } while (this.#closing || this.#queue.length >= batchSize)
   }
 
   /** Told once for each outage, not for each batch. */
