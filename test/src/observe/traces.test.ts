@@ -9,6 +9,7 @@ import { ownTrace, readTrace, spanIdOf, traceBelow } from '../../../src/core/tra
 import { otlp } from '../../../src/observe.js'
 import type { Observation, Observer } from '../../../src/observe.js'
 import { spanOf } from '../../../src/observe/span.js'
+import { connectSkein } from '../../../src/runtime/handles/client.js'
 import { createSkein } from '../../../src/runtime/skein.js'
 import { appOn, calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { startCollector, treeOf } from '../../helpers/collector.js'
@@ -197,6 +198,13 @@ it('TC1: an id is a function of thread and key; a context that is none is no tra
     `00-${'0'.repeat(32)}-1-01`,
   ])
     expect(readTrace(wrong)).toBeUndefined()
+  const client = await connectSkein({ backend: memory(), traces: true })
+  expect([client.traceparent(incoming), client.traceparent('x'), client.traceparent()]).toEqual([
+    incoming,
+    undefined,
+    undefined,
+  ])
+  await client.close()
   const observe = memo()
   const { app } = tinyApp({ script: () => 'done' })
   await using skein = await createSkein({ app, backend: memory(), observe })
