@@ -12,6 +12,7 @@ export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
 export { SkeinError, failureGroup } from './core/failure.js'
 export { fromAiSdk } from './models/ai-sdk/adapter.js'
+export { fromA2A } from './models/a2a/from-a2a.js'
 
 export type {
   AgentDefinition,
@@ -103,4 +104,5 @@ export type { FinishReason, HoldReason, StopReason } from './core/records/record
 export type { StopCondition } from './core/records/stop.js'
 export type { ScheduleTime, Scheduled } from './core/records/schedule.js'
 export type { ModelUsage, Usage } from './core/usage.js'
+export type { A2aAgent } from './models/a2a/from-a2a.js'
 export type { Model, ModelReply, ModelRequest } from './models/port.js'

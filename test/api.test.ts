@@ -33,6 +33,7 @@ const doors: readonly Door[] = [
       'diagnose',
       'failureGroup',
       'finishReasonIs',
+      'fromA2A',
       'fromAiSdk',
       'fromMcp',
       'fromSkills',
@@ -49,6 +50,7 @@ const doors: readonly Door[] = [
       'watchApp',
     ],
     types: [
+      'A2aAgent',
       'AgentDefinition',
       'AgentOutline',
       'AppNames',

@@ -72,6 +72,11 @@ it('O1: where nobody observes, nothing of tracing, metrics and logs is loaded', 
   expect(urls.filter((url) => /\/observe[/.]/.test(url))).toEqual([])
 })
 
+it('E5, E7: what speaks MCP is loaded when it is used, not with the server', async () => {
+  const loaded = await packagesOf(`import 'skein'; import 'skein/server'`)
+  expect(loaded).toEqual(['@hono/node-server', 'hono', 'zod'])
+})
+
 it('E7: where no SQLite is installed, the error says what to do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-loading-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

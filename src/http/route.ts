@@ -31,6 +31,12 @@ export interface RouteScene {
   readonly tokens?: TreeTokens
   /** How the server streams. */
   readonly streams: StreamLimits
+  /** The address by which others reach the server, where it is not the one that they ask. */
+  readonly publicUrl?: string
+  /** Called with what could not be done for a reason that clients are not told. */
+  readonly warn: (what: string, thrown: unknown) => void
+  /** The whole table, for what is made of it. */
+  readonly routes: readonly Route[]
 }
 
 export interface StreamLimits {

@@ -153,6 +153,9 @@ const unused = [
   'POST /threads/{thread}/ui',
   'POST /threads/{thread}/variables/{request}',
   'POST /v1/chat/completions',
+  'POST /mcp',
+  'POST /a2a/{agent}',
+  'GET /a2a/{agent}/.well-known/agent-card.json',
 ]
 
 onEveryStore('skein/client', (world) => {
