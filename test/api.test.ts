@@ -219,6 +219,23 @@ const doors: readonly Door[] = [
     ],
   },
   {
+    path: 'src/observe.ts',
+    values: ['log', 'metrics', 'otel', 'otlp'],
+    types: [
+      'EndedSpan',
+      'HostGauges',
+      'LogOptions',
+      'Logger',
+      'MetricsOptions',
+      'Observation',
+      'ObservedHost',
+      'Observer',
+      'OtelOptions',
+      'OtlpOptions',
+      'SpanOptions',
+    ],
+  },
+  {
     path: 'src/client.ts',
     values: ['SkeinError', 'connect'],
     types: [

@@ -38,11 +38,11 @@ function asScope(block: string): string {
   return `${prelude}{\n${code}\n}\n`
 }
 
-const wholeFiles = ['tools.md', 'simulation.md', 'http.md']
+const wholeFiles = ['tools.md', 'simulation.md', 'http.md', 'observability.md']
 
 test.each(wholeFiles)('the code in docs/%s compiles, read as one file', async (name) => {
   const code = blocksOf(join('docs', name)).join('\n')
-  expect(code).toMatch(/defineTool\(|createHandler\(/)
+  expect(code).toMatch(/defineTool\(|createHandler\(|createSkein\(/)
   expect(await typeErrors([code])).toBe('')
 })
 
