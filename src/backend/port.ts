@@ -11,6 +11,7 @@
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
  * J9  A tree is removed whole and in one instant: readers see all of it or nothing, also after a crash.
  * J10 A blob is collected only when no journal and no mail names it, and nobody has put it for a while.
+ * J12 Who follows heads is told each thread's last head and each removed tree, in order of position, without a hole.
  */
 import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
@@ -168,6 +169,29 @@ export interface Heads {
   ): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
   /** Every thread that is not at rest, has a `wakeAt` or awaits variables; of one partition, or of all. */
   restless(partition?: number): Promise<readonly StoredHead[]>
+  /**
+   * Tells all heads that there are, then every change (J12). Of several commits to a thread the last may stand for all.
+   * A loss that the store notices late is made up by telling trees as removed and heads again.
+   */
+  follow(told: (change: HeadChange) => void): HeadFollower
+}
+
+/** A change of the index: a thread has another head, or a tree is no more. */
+export type HeadChange =
+  | {
+      readonly position: number
+      readonly head: StoredHead
+      /** Its place in the order of first commits, in which `list` gives threads; the number in its cursors. */
+      readonly born: number
+    }
+  | { readonly position: number; readonly removed: string }
+
+export interface HeadFollower {
+  /** Resolves when the heads that there were have been told: what was told is true for this position. */
+  readonly ready: Promise<number>
+  /** Resolves when all that was acknowledged before has been told, with the position that this is true for. */
+  current(): Promise<number>
+  stop(): void
 }
 
 export interface Mailbox {
