@@ -13,6 +13,7 @@
  * J10 A blob is collected only when no journal and no mail names it, and nobody has put it for a while.
  * J12 Who follows heads is told each thread's last head and each removed tree, in order of position, without a hole.
  */
+import type { Amounts } from '../core/budget.js'
 import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
@@ -63,8 +64,31 @@ export interface Head {
   readonly reason?: string
   /** How many of its children failed for good. */
   readonly dead?: number
+  /** The beginning of the first message that it was sent. */
+  readonly title?: string
+  readonly usage?: HeadUsage
+  /** Of its budget; a kind without a limit is absent. */
+  readonly left?: Amounts
+  /** Steps begun. */
+  readonly step?: number
+  /** When the running turn began. */
+  readonly turnAt?: number
+  /** Why its last turn failed: the code, and the beginning of the message. */
+  readonly error?: string
+  /** Calls that may have run already: someone must say whether they are run again. */
+  readonly unknown?: number
+  /** Calls of children that wait for room. */
+  readonly queued?: number
   readonly createdAt: number
   readonly updatedAt: number
+}
+
+/** Tokens, and cost in billionths of a dollar. */
+export interface HeadUsage {
+  readonly tokens: number
+  readonly nanoUsd: number
+  /** With all below it, as far as they have reported; absent where that is the same. */
+  readonly tree?: { readonly tokens: number; readonly nanoUsd: number }
 }
 
 export interface StoredHead extends Head {
