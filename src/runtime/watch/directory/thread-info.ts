@@ -3,11 +3,11 @@
  * the store's own types stay with the store.
  */
 import { z } from 'zod'
-import type { Status } from '../../../actors/thread/state.js'
-import type { HeadFilter, HeadUsage, Pending, StoredHead } from '../../backend/port.js'
-import { toBudget } from '../../core/budget.js'
-import type { Budget } from '../../core/budget.js'
-import { defined } from '../../core/defined.js'
+import type { Status } from '../../../../actors/thread/state.js'
+import type { HeadFilter, HeadUsage, Pending, StoredHead } from '../../../backend/port.js'
+import { toBudget } from '../../../core/budget.js'
+import type { Budget } from '../../../core/budget.js'
+import { defined } from '../../../core/defined.js'
 
 /** What a thread does; `damaged` where its entry in the index cannot be read. */
 export type ThreadStatus = Status | 'damaged'
