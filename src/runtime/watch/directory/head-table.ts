@@ -1,6 +1,6 @@
 /**
- * The heads of all threads in memory, found by what lists ask for. Made of changes of heads alone, so that lists, counts
- * and the inbox cannot disagree. Owns the rows and their indices; pure to its callers, no I/O.
+ * The heads of all threads in memory, found by what lists ask for. Made of changes of heads alone, so that lists,
+ * counts and the inbox cannot disagree. Owns the rows and their indices; does no I/O.
  *
  * - A list costs what it gives where an index is small, and else a walk along its order until the page is full.
  * - `created` is the order of first commits, with the cursors that the store's own lists have.
@@ -8,7 +8,7 @@
 import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
-import { badCursor, isWanted } from './thread-query.js'
+import { badCursor, isListed } from './thread-query.js'
 import type { HeadQuery, ThreadOrder } from './thread-query.js'
 
 interface Row {
@@ -177,7 +177,7 @@ export class HeadTable {
     const page: Row[] = []
     const candidates = this.#candidates(query)
     for (const row of this.#inOrder(candidates, sort)) {
-      if ((isAfter && !isAfter(row)) || !isWanted(row.head, query)) continue
+      if ((isAfter && !isAfter(row)) || !isListed(row.head, query)) continue
       if (page.length === limit) {
         const last = page.at(-1)
         return { heads: page.map(({ head }) => head), ...(last && { next: cursorOf(last, sort) }) }

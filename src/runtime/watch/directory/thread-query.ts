@@ -36,11 +36,11 @@ export const watchQuerySchema = filterSchema.omit({ limit: true, cursor: true })
 export function badCursor(cursor: string): SkeinError {
   return new SkeinError(
     'BAD_OPTION',
-    `cursor ${JSON.stringify(cursor)} is not one that this list gave; pass its \`next\` unchanged, and the same \`sort\``,
+    `cursor ${JSON.stringify(cursor)} is not one that this list gave; pass its \`next\` unchanged, with the same order`,
   )
 }
 
-export function isWanted(head: StoredHead, query: HeadQuery): boolean {
+export function isListed(head: StoredHead, query: HeadQuery): boolean {
   if (!matches(head, query) || (query.rootsOnly && head.parent !== undefined)) return false
   return query.q === undefined || hasText(head, query.q.toLowerCase())
 }
