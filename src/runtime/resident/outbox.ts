@@ -15,6 +15,7 @@ import { failure, fromFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { ThreadRecord, TurnEnded } from '../../core/records/record.js'
 import { pack } from '../journal/journal.js'
+import type { Chain, PackedEntry } from '../journal/journal.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { Woken } from '../journal/wake.js'
 import type { HostSettings } from '../services.js'
@@ -57,6 +58,10 @@ interface Batch {
   readonly replies: readonly Reply[]
 }
 
+interface ThreadCommit extends Commit {
+  readonly entry?: PackedEntry
+}
+
 /** A class: every resident has one, and closures of its own would cost it more. */
 export class Outbox {
   readonly #state: ThreadState
@@ -68,8 +73,8 @@ export class Outbox {
   #done: number[] = []
   #replies: Reply[] = []
   #unanswered: readonly Reply[] = []
-  /** The hash of the journal's last entry. */
-  #chain: string
+  /** The journal's last entry. */
+  #chain: Chain
   #durable: number
   #committing = false
   #closed = false
@@ -167,7 +172,7 @@ export class Outbox {
     return batch
   }
 
-  #toCommit({ records, sends, done }: Batch): Commit {
+  #toCommit({ records, sends, done }: Batch): ThreadCommit {
     return {
       thread: this.#state.id,
       expected: this.#durable,
@@ -179,11 +184,15 @@ export class Outbox {
     }
   }
 
-  #committed(batch: Batch, { position, finished }: Extract<CommitResult, { ok: true }>, { entry, head }: Commit): void {
+  #committed(
+    batch: Batch,
+    { position, finished }: Extract<CommitResult, { ok: true }>,
+    { entry, head }: ThreadCommit,
+  ): void {
     const last = batch.records.at(-1)
     if (last) this.#durable = last.seq
     if (entry) {
-      this.#chain = entry.hash
+      this.#chain = entry
       this.#pace.appended(entry)
     }
     this.#tell(() =>
