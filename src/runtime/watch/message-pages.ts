@@ -35,6 +35,8 @@ export interface PageRange {
 /** Records that are read at first, and by how much that grows where they are too few. */
 const firstSlice = 200
 const growth = 4
+/** Entries that are read at once: they may hold several records each. */
+const batchSize = 64
 
 /** Undefined where there is no such thread. */
 export async function readMessagePage(
@@ -84,7 +86,7 @@ async function recordsBetween(
 ): Promise<readonly ThreadRecord[]> {
   const records: ThreadRecord[] = []
   for (let after = start, more = true; more;) {
-    const entries = await journal.read(id, { after, limit: Math.min(end - after, 1_000) })
+    const entries = await journal.read(id, { after, limit: Math.min(end - after, batchSize) })
     for (const entry of entries)
       for (const record of decode(id, entry)) if (record.seq > start && record.seq <= end) records.push(record)
     const last = entries.at(-1)

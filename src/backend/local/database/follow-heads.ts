@@ -89,14 +89,14 @@ export class LocalHeadFollower implements HeadFollower {
     this.ready.catch(() => undefined) // whoever waits for it hears of it
   }
 
-  async current(): Promise<number> {
+  readonly current = async (): Promise<number> => {
     await this.ready
     if (this.#stopped) throw storeClosed('local')
     this.#assertOpen()
     return this.#read()
   }
 
-  stop(): void {
+  readonly stop = (): void => {
     this.#stopped = true
     this.#cancel?.()
     this.#stopBell()
