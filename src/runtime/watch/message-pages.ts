@@ -107,8 +107,8 @@ function firstTurn(records: readonly ThreadRecord[]): number | undefined {
 }
 
 /**
- * The first reply before which, since the reply before, nothing happened but to calls: nothing waits to be read but what
- * waits for a turn of its own. One that another reply follows, because the turn may have stopped before the last.
+ * The first reply before which, since the reply before, nothing happened but to calls: nothing waits to be read but
+ * what waits for a turn of its own. One that another reply follows, because the turn may have stopped before the last.
  */
 function firstStep(records: readonly ThreadRecord[]): number | undefined {
   let isQuiet = false

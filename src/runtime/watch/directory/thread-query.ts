@@ -41,10 +41,15 @@ export function badCursor(cursor: string): SkeinError {
 }
 
 export function isListed(head: StoredHead, query: HeadQuery): boolean {
-  if (!matches(head, query) || (query.rootsOnly && head.parent !== undefined)) return false
-  return query.q === undefined || hasText(head, query.q.toLowerCase())
+  return hasFields(head, query) && (query.q === undefined || searchText(head).includes(query.q.toLowerCase()))
 }
 
-function hasText({ thread, title, name, agent, reference, tags }: StoredHead, text: string): boolean {
-  return [title, thread, name, agent, reference, ...tags].some((each) => each?.toLowerCase().includes(text))
+/** All of a query but its text. */
+export function hasFields(head: StoredHead, query: HeadQuery): boolean {
+  return matches(head, query) && !(query.rootsOnly && head.parent !== undefined)
+}
+
+/** Where the text of a query is looked for. */
+export function searchText({ title, thread, name, agent, reference, tags }: StoredHead): string {
+  return [title, thread, name, agent, reference, ...tags].join('\n').toLowerCase()
 }
