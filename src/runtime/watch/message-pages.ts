@@ -30,9 +30,11 @@ export interface PageRange {
   readonly before: number
   readonly limit: number
   readonly silent: 'hide' | 'show'
+  /** Records that are read at first. */
+  readonly slice?: number
 }
 
-/** Records that are read at first, and by how much that grows where they are too few. */
+/** How many records are read at first, and by how much that grows where they are too few. */
 const firstSlice = 200
 const growth = 4
 /** Entries that are read at once: they may hold several records each. */
@@ -42,8 +44,7 @@ const batchSize = 64
 export async function readMessagePage(
   backend: Backend,
   id: string,
-  { before, limit, silent }: PageRange,
-  slice = firstSlice,
+  { before, limit, silent, slice = firstSlice }: PageRange,
 ): Promise<readonly NumberedMessage[] | undefined> {
   const { state } = await wake(backend, id)
   if (state.seq === 0) return undefined
@@ -58,7 +59,7 @@ export async function readMessagePage(
   if (end <= 0) return []
   for (let size = slice; ; size *= growth) {
     const start = limit < Infinity ? Math.max(0, end - size) : 0
-    const records = await recordsBetween(backend, id, start, end)
+    const records = await recordsBetween(backend, id, [start, end])
     if (start === 0) return pageOf(replayFrom(id, records), reader).messages
     for (const begin of [firstTurn(records), firstStep(records)]) {
       const replay = begin === undefined ? undefined : replayFrom(id, records.slice(begin), 'part')
@@ -81,8 +82,7 @@ interface PageReader {
 async function recordsBetween(
   { journal }: Backend,
   id: string,
-  start: number,
-  end: number,
+  [start, end]: readonly [number, number],
 ): Promise<readonly ThreadRecord[]> {
   const records: ThreadRecord[] = []
   for (let after = start, more = true; more;) {

@@ -134,11 +134,6 @@ export class SharedDirectory implements ThreadDirectory {
     return () => void this.#listeners.delete(own)
   }
 
-  /** Every head, for who compares. */
-  async heads(): Promise<Iterable<StoredHead>> {
-    return (await this.#current()).table.heads()
-  }
-
   #follow(): Followed {
     if (this.#followed) return this.#followed
     const table = new HeadTable()

@@ -60,11 +60,6 @@ export class HeadTable {
     return this.#rows.get(thread)?.head
   }
 
-  /** In no order. */
-  heads(): Iterable<StoredHead> {
-    return [...this.#rows.values()].map(({ head }) => head)
-  }
-
   countsOf(thread: string): TreeCounts | undefined {
     const row = this.#rows.get(thread)
     return row && this.#counts.of(row.head)
@@ -123,11 +118,8 @@ export class HeadTable {
   /** Only indices whose key has changed are touched: most commits change the status alone. */
   #reindex(row: Row, head: StoredHead, isNew = false): void {
     const before = isNew ? undefined : row.head
-    for (const name of ['status', 'agent', 'parent', 'root'] as const) {
-      if (before?.[name] === head[name]) continue
-      if (before?.[name] !== undefined) drop(this.#indices[name], before[name], row)
-      if (head[name] !== undefined) put(this.#indices[name], head[name], row)
-    }
+    for (const name of ['status', 'agent', 'parent', 'root'] as const)
+      this.#rekey(row, name, [before?.[name], head[name]])
     if (before?.tags !== head.tags) {
       for (const tag of before?.tags ?? []) drop(this.#indices.tag, tag, row)
       for (const tag of head.tags) put(this.#indices.tag, tag, row)
@@ -135,6 +127,12 @@ export class HeadTable {
     if (head.pending) this.#pending.add(row)
     else this.#pending.delete(row)
     if (head.parent === undefined) this.#roots.add(row)
+  }
+
+  #rekey(row: Row, name: IndexName, [before, now]: readonly [string | undefined, string | undefined]): void {
+    if (before === now) return
+    if (before !== undefined) drop(this.#indices[name], before, row)
+    if (now !== undefined) put(this.#indices[name], now, row)
   }
 
   /** Clocks of hosts differ little, so the place of a row that was just updated is near the end. */

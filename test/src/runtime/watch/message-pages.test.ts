@@ -1,5 +1,6 @@
 /** Pages of messages, from the newest back, of lives as most threads have them. */
 import { expect, it } from 'vitest'
+import { defined } from '../../../../src/core/defined.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import type { Backend, Store } from '../../../../src/backend/port.js'
 import { calls, tinyApp, looseTool } from '../../../helpers/app.js'
@@ -27,7 +28,8 @@ function counting(source: Store): { readonly store: Store; readonly count: { rec
 async function allPages(backend: Backend, thread: Thread, slice?: number) {
   const pages = []
   for (let before = Infinity, more = true; more;) {
-    const page = (await readMessagePage(backend, thread.id, { before, limit: 10, silent: 'hide' }, slice)) ?? []
+    const page =
+      (await readMessagePage(backend, thread.id, { before, limit: 10, silent: 'hide', ...defined({ slice }) })) ?? []
     pages.unshift(...page.map(({ seq: _, ...message }) => message))
     before = page[0]?.seq ?? 0
     more = page.length > 0
