@@ -46,15 +46,15 @@ export async function readMessagePage(
   id: string,
   { before, limit, silent, slice = firstSlice }: PageRange,
 ): Promise<readonly NumberedMessage[] | undefined> {
-  const { state } = await wake(backend, id)
-  if (state.seq === 0) return undefined
-  const end = Math.min(before - 1, state.seq)
+  const { seq, edits, queue } = await overlayOf(backend, id)
+  if (seq === 0) return undefined
+  const end = Math.min(before - 1, seq)
   const reader: PageReader = {
     limit,
     isVisible: (message) => silent === 'show' || !message.silent,
-    edits: editsOf(state.edits),
-    queue: before > state.seq ? state.queue.map(({ message }) => message) : [],
-    isNewest: before > state.seq,
+    edits: editsOf(edits),
+    queue: before > seq ? queue.map(({ message }) => message) : [],
+    isNewest: before > seq,
   }
   if (end <= 0) return []
   for (let size = slice; ; size *= growth) {
@@ -68,6 +68,18 @@ export async function readMessagePage(
       if (page.isFull) return page.messages
     }
   }
+}
+
+type Overlay = Pick<ThreadState, 'seq' | 'edits' | 'queue'>
+
+/**
+ * What else messages depend on: edits, and what waits to be read. Most threads have neither, and their heads say so;
+ * those of earlier versions say no step either.
+ */
+async function overlayOf(backend: Backend, id: string): Promise<Overlay> {
+  const head = await backend.heads.get(id)
+  const isPlain = head?.step !== undefined && (head.edits ?? head.unread ?? head.damaged) === undefined
+  return isPlain ? { seq: head.seq, edits: [], queue: [] } : (await wake(backend, id)).state
 }
 
 interface PageReader {

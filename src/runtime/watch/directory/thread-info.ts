@@ -56,6 +56,10 @@ export interface ThreadInfo {
   readonly unknown?: number
   /** Calls of children that wait for room. */
   readonly queued?: number
+  /** Messages that it has received and not read yet. */
+  readonly unread?: number
+  /** Messages that were edited, removed, or hidden from its model. */
+  readonly edits?: number
   readonly createdAt: number
   readonly updatedAt: number
   /** The number of its last record. */
