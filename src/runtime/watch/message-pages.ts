@@ -14,16 +14,11 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
 import type { Edits } from '../../../actors/thread/turn/edits.js'
 import type { Backend } from '../../backend/port.js'
-import type { Message } from '../../core/records/message.js'
+import type { Message, NumberedMessage } from '../../core/records/message.js'
 import { shown } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { decode } from '../journal/journal.js'
 import { wake } from '../journal/wake.js'
-
-/** A message, and the record with which it was read. */
-export interface NumberedMessage extends Message {
-  readonly seq: number
-}
 
 export interface PageRange {
   /** Only what was read before this record; Infinity: all. */

@@ -19,9 +19,9 @@ import { inboxOf } from './inbox-item.js'
 import type { InboxItem } from './inbox-item.js'
 import type { TreeCounts } from './subtree-counts.js'
 import { toHeadFilter, toThreadInfo } from './thread-info.js'
-import type { ThreadInfo } from './thread-info.js'
+import type { ThreadInfo, ThreadQuery } from './thread-info.js'
 import { isListed, querySchema, watchQuerySchema } from './thread-query.js'
-import type { HeadQuery, ThreadQuery } from './thread-query.js'
+import type { HeadQuery } from './thread-query.js'
 
 /** What a thread and all below it come to. */
 export interface ThreadCounts extends Omit<TreeCounts, 'nanoUsd'> {

@@ -9,7 +9,8 @@ import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
 import { badCursor, hasFields, searchText } from './thread-query.js'
-import type { HeadQuery, ThreadOrder } from './thread-query.js'
+import type { ThreadOrder } from './thread-info.js'
+import type { HeadQuery } from './thread-query.js'
 
 interface Row {
   head: StoredHead

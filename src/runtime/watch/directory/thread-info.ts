@@ -90,6 +90,18 @@ export interface ThreadFilter {
   readonly cursor?: string
 }
 
+/** `created`: the oldest first; the others begin with the newest, the last updated, the most expensive tree. */
+export type ThreadOrder = 'created' | 'newest' | 'updated' | 'cost'
+
+export interface ThreadQuery extends ThreadFilter {
+  /** Only threads without a parent. */
+  readonly rootsOnly?: boolean
+  /** Only threads whose title, id, name, agent, reference or tags have this text, in capitals or not. */
+  readonly q?: string
+  /** Default `created`. A cursor is of one order. */
+  readonly sort?: ThreadOrder
+}
+
 const statuses: Readonly<Record<ThreadStatus, true>> = {
   created: true,
   idle: true,
