@@ -7,6 +7,7 @@ import type { Clock, Random } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import { readTrace } from '../../core/trace/trace.js'
 import type { Secrets } from '../secrets/secrets.js'
+import type { SharedDirectory } from '../watch/directory/directory.js'
 
 export interface ThreadServices {
   readonly backend: Backend
@@ -15,6 +16,7 @@ export interface ThreadServices {
   /** Aborted when the skein or the client is closed. */
   readonly closed: AbortSignal
   readonly secrets: Secrets
+  readonly directory: SharedDirectory
   /** Messages carry the trace of the active span. */
   readonly traces?: boolean
 }
