@@ -17,7 +17,7 @@ import { messageId, threadId } from '../schemas.js'
 import { decisionData } from './forms.js'
 import type { SendParams } from './forms.js'
 import { RpcError, rpcCodes } from './rpc-error.js'
-import { taskTags, inboxOf } from './task.js'
+import { taskTags, requestsOf } from './task.js'
 
 export interface Sent {
   readonly thread: Thread
@@ -30,7 +30,7 @@ export async function takeMessage(scene: McpScene, agent: string, { message }: S
   if (message.role !== 'ROLE_USER') throw new RpcError(rpcCodes.invalidParams, 'role: a client sends ROLE_USER')
   const thread = await threadFor(scene, agent, message)
   const now = await thread.view().now()
-  const items = now.turn ? await inboxOf(scene, thread, now) : []
+  const items = now.turn ? await requestsOf(scene, thread, now) : []
   const key = keyOf(message.messageId)
   const mark = `a2a/${key}`
   const decided = await thread.kv.get(mark)

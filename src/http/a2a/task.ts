@@ -51,7 +51,7 @@ export interface TaskOptions {
 }
 
 /** What a thread waits for people to do, with all below it. */
-export async function inboxOf(
+export async function requestsOf(
   { skein }: Pick<RouteScene, 'skein'>,
   { id }: Thread,
   { path: [root = id] }: Pick<ThreadProjection, 'path'>,
@@ -66,7 +66,7 @@ export async function taskOf(
   { historyLength, includeArtifacts = true }: TaskOptions = {},
 ): Promise<A2aTask> {
   const [now, { updatedAt }] = await Promise.all([thread.view().now(), thread.info()])
-  const items = now.turn ? await inboxOf(scene, thread, now) : []
+  const items = now.turn ? await requestsOf(scene, thread, now) : []
   const state = stateOf(now, items)
   const of = { taskId: thread.id, contextId: contextOf(thread) }
   const history = now.messages.filter(({ silent }) => !silent).flatMap((message) => toA2a(of, message))
