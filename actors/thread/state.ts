@@ -41,6 +41,7 @@ import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
+import type { UnknownEffect } from './calls/unknown-effects.js'
 import type { SupervisedCall } from './children/start.js'
 import type { FailedChild } from './children/supervision.js'
 
@@ -255,6 +256,8 @@ export interface ThreadState {
   dead: Record<string, FailedChild>
   /** Of a child: what was done to the world, by it and all below, and cannot be done twice; since its last report. */
   effects: number
+  /** Calls of which nobody knows whether they changed the world, by id. */
+  unknownEffects: Record<string, UnknownEffect>
   /** Children that must be told to end. */
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate'; readonly message?: string }[]
   /** Of a child: what its parent calls it, and whether it stays. */
@@ -332,6 +335,7 @@ export function createState(id: string): ThreadState {
     retries: [],
     dead: {},
     effects: 0,
+    unknownEffects: {},
     toStop: [],
     child: undefined,
     pendingReplies: [],

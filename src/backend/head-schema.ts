@@ -30,6 +30,7 @@ const optionalFields = {
   says: z.string().exactOptional(),
   reason: z.string().exactOptional(),
   dead: z.number().exactOptional(),
+  unknown: z.number().exactOptional(),
 }
 
 export const moreSchema = z.object(optionalFields)

@@ -62,6 +62,8 @@ export interface Head {
   readonly reason?: string
   /** How many of its children failed for good. */
   readonly dead?: number
+  /** How many of its calls may have changed the world, and nobody knows. */
+  readonly unknown?: number
   readonly createdAt: number
   readonly updatedAt: number
 }

@@ -9,8 +9,10 @@ import type {
   AppOutline,
   CreateThread,
   DeadLetter,
+  EffectResolution,
   EventOptions,
   InboxItem,
+  SideEffect,
   SkeinClient,
   SkeinEvent,
   ThreadFilter,
@@ -45,6 +47,10 @@ export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWai
     list: SkeinClient['threads']['list']
   }
   readonly inbox: RemoteInbox
+  /** Who resolves one is the name of the key. */
+  readonly effects: Pick<SkeinClient['effects'], 'list'> & {
+    resolve(id: string, resolution: Omit<EffectResolution, 'by'>): Promise<void>
+  }
   readonly variables: Pick<SkeinClient['variables'], 'get' | 'provide'> & {
     decline(thread: string, request: string, options?: Comment): Promise<void>
   }
@@ -68,6 +74,7 @@ export function connect(url: string, options: RemoteOptions = {}): RemoteSkein {
       decline: (thread, request, given = {}) => decide(transport, ['reject', thread, request], given),
     },
     deadLetters: createDeadLetters(transport),
+    effects: createEffects(transport),
     events: ({ root, ...rest }) => eventsAt(transport, at`/trees/${root}/events`, rest),
     definitions: () => transport.json('/definitions'),
     modelWaits: async () => (await transport.json<Waits>('/models/waits')).waits,
@@ -167,6 +174,20 @@ async function* watchInbox(
     const now = JSON.stringify(shown)
     if (now !== before) yield shown
     before = now
+  }
+}
+
+const resolutionNames: ReadonlySet<string> = new Set(['happened', 'value', 'comment'])
+
+function createEffects(transport: Transport): RemoteSkein['effects'] {
+  return {
+    list: async ({ root } = {}) =>
+      (await transport.json<{ effects: readonly SideEffect[] }>('/effects', { query: { root } })).effects,
+    async resolve(id, resolution) {
+      checkKnown('effects.resolve', resolution, resolutionNames)
+      const [thread, call] = pairOf(id)
+      await transport.done(at`/effects/${thread}/${call}/resolve`, { method: 'POST', body: resolution })
+    },
   }
 }
 

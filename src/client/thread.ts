@@ -17,6 +17,7 @@ import type {
 import { followEvents } from './event-source.js'
 import { createFiles } from './files.js'
 import type { RemoteFiles } from './files.js'
+import { createReads } from './reads.js'
 import { createRemoteRun } from './run.js'
 import type { RemoteRun } from './run.js'
 import { at, checkKnown } from './transport.js'
@@ -47,6 +48,11 @@ type AsLocal =
   | 'unschedule'
   | 'kv'
   | 'env'
+  | 'state'
+  | 'effects'
+  | 'records'
+  | 'context'
+  | 'export'
 
 export interface RemoteThread extends Pick<Thread, AsLocal> {
   /** Says something to it: a text, or an object with `text` and any of the options. */
@@ -93,9 +99,7 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
     tags,
     info,
     status: async () => (await info()).status,
-    usage: () => transport.json(`${path}/usage`),
-    tree: () => transport.json(`${path}/tree`),
-    children: async () => (await transport.json<Children>(`${path}/children`)).children,
+    ...createReads(transport, path),
     messages: (page) => readMessages(transport, `${path}/messages`, page),
     send: createSender(post, run),
     async inject(text, options = {}) {
@@ -134,9 +138,6 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
   }
 }
 
-interface Children {
-  readonly children: Awaited<ReturnType<Thread['children']>>
-}
 interface Names {
   readonly variables: Awaited<ReturnType<Thread['env']['names']>>
 }

@@ -1,6 +1,7 @@
 /** The table of all routes. */
 import type { Route } from './route.js'
 import { fileRoutes } from './routes/files.js'
+import { inspectRoutes } from './routes/inspect.js'
 import { messageRoutes } from './routes/messages.js'
 import { openaiRoutes } from './routes/openai.js'
 import { peopleRoutes } from './routes/people.js'
@@ -13,6 +14,7 @@ export const routes: readonly Route[] = [
   ...serviceRoutes,
   ...threadRoutes,
   ...messageRoutes,
+  ...inspectRoutes,
   ...streamRoutes,
   ...fileRoutes,
   ...peopleRoutes,

@@ -28,6 +28,7 @@ import type {
   CallTried,
   CallUnbegun,
   CallsMade,
+  EffectResolved,
   RecordedCall,
   StopReason,
 } from './call.js'
@@ -69,6 +70,7 @@ export type {
   CallTried,
   CallUnbegun,
   CallsMade,
+  EffectResolved,
   Hold,
   HoldReason,
   Landed,
@@ -315,6 +317,7 @@ export type Fact =
   | CallAnswered
   | CallQueued
   | CallsMade
+  | EffectResolved
   | HookDecided
   | ChildCalled
   | ChildReported

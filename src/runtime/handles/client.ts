@@ -23,6 +23,8 @@ import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
 import type { WaitOptions } from '../watch/run.js'
 import { createInbox } from './inbox.js'
+import { createEffects } from './inspect/thread-effects.js'
+import type { Effects } from './inspect/thread-effects.js'
 import { filterSchema, toHeadFilter, toThreadInfo } from './thread-info.js'
 import type { ThreadFilter, ThreadInfo } from './thread-info.js'
 import type { Inbox } from './inbox.js'
@@ -75,6 +77,8 @@ export interface SkeinClient {
   readonly variables: Variables
   /** Children that failed for good. */
   readonly deadLetters: DeadLetters
+  /** Calls of which nobody knows whether they changed the world. */
+  readonly effects: Effects
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /**
@@ -208,6 +212,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient
     inbox: createInbox(services),
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),
+    effects: createEffects(services),
     events: ({ root, ...options }) => eventsOf(services, { root }, options),
     modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {

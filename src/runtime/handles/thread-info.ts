@@ -38,6 +38,8 @@ export interface ThreadInfo {
   readonly pending?: readonly Pending[]
   /** How many of its children failed for good: its dead letters. */
   readonly dead?: number
+  /** How many of its calls may have changed the world, and nobody knows: see `thread.effects()`. */
+  readonly unknown?: number
   readonly createdAt: number
   readonly updatedAt: number
   /** The number of its last record. */

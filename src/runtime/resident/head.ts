@@ -17,6 +17,7 @@ export function headOf(state: ThreadState): Head {
   const reason = state.endedFor ?? state.pausedFor ?? (spent && `nothing is left of ${spent}`)
   const pending = pendingOf(state)
   const dead = Object.keys(state.dead).length
+  const unknown = Object.keys(state.unknownEffects).length
   return {
     agent: state.agent,
     status: statusReported(state),
@@ -32,6 +33,7 @@ export function headOf(state: ThreadState): Head {
     ...(reason !== undefined && { reason }),
     ...(pending.length > 0 && { pending }),
     ...(dead > 0 && { dead }),
+    ...(unknown > 0 && { unknown }),
   }
 }
 

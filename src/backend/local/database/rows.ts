@@ -84,7 +84,9 @@ export function pendings(value: unknown): Pending[] {
   return parsed.data
 }
 
-export function optionalFields(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead'> {
+export function optionalFields(
+  value: unknown,
+): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead' | 'unknown'> {
   const parsed = moreSchema.safeParse(json(value))
   if (!parsed.success) throw corrupt('expected what a thread is called')
   return parsed.data

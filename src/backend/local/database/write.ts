@@ -261,12 +261,12 @@ export class Writes {
 }
 
 function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason, dead } =
-    head
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending } = head
+  const { reference, name, says, reason, dead, unknown } = head
   const more =
-    (reference ?? name ?? says ?? reason ?? dead) === undefined
+    (reference ?? name ?? says ?? reason ?? dead ?? unknown) === undefined
       ? null
-      : JSON.stringify({ reference, name, says, reason, dead })
+      : JSON.stringify({ reference, name, says, reason, dead, unknown })
   return [
     rest ? 1 : 0,
     wakeAt ?? null,
