@@ -29,6 +29,7 @@ const doors: readonly Door[] = [
       'defineModel',
       'definePrompt',
       'defineProviderTool',
+      'defineThreadEndpoint',
       'defineTool',
       'diagnose',
       'failureGroup',
@@ -76,6 +77,9 @@ const doors: readonly Door[] = [
       'DurableEvent',
       'EffectResolution',
       'Effects',
+      'Endpoint',
+      'EndpointDefinition',
+      'EndpointParams',
       'EnvName',
       'EventOptions',
       'ExportOptions',
@@ -128,7 +132,6 @@ const doors: readonly Door[] = [
       'NatsCredentials',
       'NatsOptions',
       'Outcome',
-      'OutstandingWork',
       'PromptDefinition',
       'PromptPart',
       'PromptStopWhen',
@@ -228,6 +231,7 @@ const doors: readonly Door[] = [
     values: ['SkeinError', 'connect'],
     types: [
       'RemoteCreateThread',
+      'RemoteEndpointRequest',
       'RemoteFiles',
       'RemoteInbox',
       'RemoteOptions',
@@ -293,6 +297,7 @@ it('importing Skein loads nothing of the runtime, the actors or an opened store'
     'src/backend/memory/memory.ts',
     'src/backend/memory/store.ts',
     'src/backend/nats/nats.ts',
+    'src/runtime/endpoint.ts',
     'src/runtime/open.ts',
   ])
 })

@@ -45,9 +45,16 @@ export const http: Section = {
   ),
   H2: item(
     'Thread endpoints by file routing',
-    open(
+    proved(
       '`defineThreadEndpoint` is routed by its file: method suffix, `[name]`, `[*]`; static before dynamic before ' +
         'catch-all',
+      'H2: a file gives the route: method suffix, index, [name], [*]; static before dynamic before catch-all',
+      'D2, H2: files in api/ and its folders are endpoints; two of one route and wrong names are mistakes',
+    ),
+    proved(
+      'An endpoint has the handle of its thread, and its scope and the limits hold',
+      'H2: an endpoint has the thread, the body and the query; it answers what it likes, and scopes and limits hold',
+      'H2: the client asks endpoints; an app that is loaded again has its new ones at once',
     ),
   ),
   H3: item(

@@ -22,8 +22,8 @@ import type {
 import { followEvents } from './event-source.js'
 import { createRemoteThread, eventsAt } from './thread.js'
 import type { RemoteThread } from './thread.js'
-import { Transport, at, checkKnown, pairOf } from './transport.js'
-import type { RemoteOptions } from './transport.js'
+import { Transport, at, checkKnown, encodePart, pairOf } from './transport.js'
+import type { RemoteOptions, RequestParts } from './transport.js'
 
 export interface RemoteCreateThread extends Omit<CreateThread, 'files'> {
   /** Texts that it begins with, by path. */
@@ -38,6 +38,8 @@ export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list' | 'watch'
   reject(id: string, options?: Comment): Promise<void>
   answer(id: string, output: unknown, options?: Readonly<Record<never, never>>): Promise<void>
 }
+
+export type RemoteEndpointRequest = Pick<RequestParts, 'method' | 'query' | 'body' | 'signal'>
 
 export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWaits' | 'hosted' | 'hosts' | 'close'> {
   readonly threads: {
@@ -55,6 +57,8 @@ export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWai
     decline(thread: string, request: string, options?: Comment): Promise<void>
   }
   events(options: Omit<EventOptions, 'maxBuffered'> & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Asks an endpoint of the app: `client.api('t1', 'notes/7', { method: 'POST', body: { text } })`. */
+  api(thread: string, path: string, asked?: RemoteEndpointRequest): Promise<Response>
   /** What the app of the server defines; where the server is a client itself, it does not know. */
   definitions(): Promise<AppOutline>
   [Symbol.asyncDispose](): Promise<void>
@@ -76,6 +80,8 @@ export function connect(url: string, options: RemoteOptions = {}): RemoteSkein {
     deadLetters: createDeadLetters(transport),
     effects: createEffects(transport),
     events: ({ root, ...rest }) => eventsAt(transport, at`/trees/${root}/events`, rest),
+    api: async (thread, path, asked) =>
+      transport.ask(`${at`/threads/${thread}/api/`}${path.split('/').map(encodePart).join('/')}`, asked),
     definitions: () => transport.json('/definitions'),
     modelWaits: async () => (await transport.json<Waits>('/models/waits')).waits,
     hosted: () => isReady(transport),

@@ -180,11 +180,11 @@ export function toError(
 
 /** The path of a route: every value is one part of it. */
 export function at(texts: TemplateStringsArray, ...values: readonly string[]): string {
-  return texts.reduce((path, text, index) => `${path}${part(values[index - 1] ?? '')}${text}`)
+  return texts.reduce((path, text, index) => `${path}${encodePart(values[index - 1] ?? '')}${text}`)
 }
 
 /** `..` would be another address. */
-function part(value: string): string {
+export function encodePart(value: string): string {
   if (typeof value === 'string' && !['', '.', '..'].includes(value)) return encodeURIComponent(value)
   throw new SkeinError('BAD_OPTION', `${JSON.stringify(value)} is no id`)
 }

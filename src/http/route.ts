@@ -16,7 +16,7 @@ import type { TreeTokens } from './auth/tree-tokens.js'
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** What a server serves: a host, or a client of hosts elsewhere. Only a host knows the definitions. */
-export type ServedSkein = SkeinClient & Partial<Pick<Skein, 'agents' | 'definitions' | 'host'>>
+export type ServedSkein = SkeinClient & Partial<Pick<Skein, 'agents' | 'definitions' | 'endpoints' | 'host'>>
 
 /** What a route gets besides its checked input. */
 export interface RouteScene {
@@ -69,6 +69,8 @@ interface RouteFacts {
   readonly summary: string
   /** Undefined: everybody may. */
   readonly scope: Scope | undefined
+  /** Where what is asked for says so itself, in place of `scope`. */
+  readonly scopeOf?: (skein: ServedSkein, params: Readonly<Record<string, string>>) => Scope | undefined
   readonly answer: RouteAnswer
   /** Offered to MCP clients as a tool. */
   readonly isTool?: true
@@ -82,6 +84,8 @@ export interface Route extends RouteFacts {
   readonly body?: z.ZodType
   /** The body is bytes, which the route reads itself. */
   readonly takesBytes?: true
+  /** Query and body are the app's own: neither is checked here, but for the size of the body. */
+  readonly takesAny?: true
   call(raw: RawRequest): Promise<unknown>
 }
 
@@ -90,6 +94,7 @@ interface RouteInput<Params extends Shape, Query extends Shape, Body extends z.Z
   readonly query?: Query
   readonly body?: Body
   readonly takesBytes?: true
+  readonly takesAny?: true
   /** A value is sent as JSON with the status of `answer`; a `Response` as it is. */
   readonly run: (
     scene: RouteScene & {
@@ -117,7 +122,7 @@ export function route<
       return run({
         ...scene,
         params: parseFields(params, rawParams, 'the path'),
-        query: parseFields(query, rawQuery, 'the query'),
+        query: parseFields(query, facts.takesAny ? {} : rawQuery, 'the query'),
         body: parseBody(body, rawBody),
       })
     },

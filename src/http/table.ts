@@ -1,5 +1,6 @@
 /** The table of all routes. */
 import type { Route } from './route.js'
+import { endpointRoutes } from './routes/endpoints.js'
 import { fileRoutes } from './routes/files.js'
 import { inspectRoutes } from './routes/inspect.js'
 import { messageRoutes } from './routes/messages.js'
@@ -18,6 +19,7 @@ export const routes: readonly Route[] = [
   ...streamRoutes,
   ...fileRoutes,
   ...peopleRoutes,
+  ...endpointRoutes,
   ...openaiRoutes,
   ...uiRoutes,
 ]

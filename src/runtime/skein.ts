@@ -11,6 +11,8 @@ import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
 import type { AppSource } from './app/load.js'
+import { createEndpoints } from './endpoints.js'
+import type { ThreadEndpoints } from './endpoints.js'
 import { createModelGates } from './effects/model-gates.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
 import { createClient, once } from './handles/client.js'
@@ -34,6 +36,8 @@ export interface Skein extends SkeinClient {
   readonly agents: readonly string[]
   /** What its app defines, as plain data. */
   definitions(): AppOutline
+  /** Endpoints of threads that its app defines: what a server looks requests up in. */
+  readonly endpoints: ThreadEndpoints
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -148,6 +152,7 @@ function withHost(client: SkeinClient, { served, profile, host, reloads, close }
       return agentNames(served.app)
     },
     definitions: () => outlineOf(served.app),
+    endpoints: createEndpoints(() => served.app),
     host: {
       get threadsAwake() {
         return host.work.awake

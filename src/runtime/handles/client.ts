@@ -44,6 +44,8 @@ import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
 import type { EventOptions, Thread } from './thread.js'
 
+export type { EffectResolution, Effects, SideEffect } from './inspect/thread-effects.js'
+
 export interface CreateThread {
   /** An agent of the app, or its name. */
   readonly agent: NameOr<'agent'>

@@ -53,6 +53,9 @@ import type { ChildEntry, Tree } from './thread-tree.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 
+export type { RecordPage } from './inspect/thread-records.js'
+export type { ThreadStateInfo } from './inspect/thread-state.js'
+
 export interface EventOptions extends StreamOptions {
   /** The `cursor` of the last event that was seen. */
   readonly from?: string

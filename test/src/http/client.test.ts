@@ -19,7 +19,7 @@ afterEach(async () => {
   closing = []
 })
 
-type Either = Omit<RemoteSkein, 'definitions'>
+type Either = Omit<RemoteSkein, 'api' | 'definitions'>
 
 const script = ({ messages }: { readonly messages: readonly { readonly role: string; readonly text: string }[] }) => {
   const last = messages.at(-1)
@@ -156,6 +156,10 @@ const unused = [
   'GET /v1/models',
   'POST /dead-letters/{thread}/{reference}/requeue',
   'POST /inbox/{thread}/{call}/reject',
+  'DELETE /threads/{thread}/api/{path*}',
+  'PATCH /threads/{thread}/api/{path*}',
+  'POST /threads/{thread}/api/{path*}',
+  'PUT /threads/{thread}/api/{path*}',
   'POST /threads/{thread}/calls/{call}/result',
   'POST /threads/{thread}/tokens',
   'POST /threads/{thread}/ui',
@@ -185,6 +189,7 @@ onEveryStore('skein/client', (world) => {
     const remote = await scenario(client)
     expect(remote).toEqual(await scenario(skein))
     expect(await client.definitions()).toEqual(skein.definitions())
+    expect(await codeOf(client.api('one', 'notes'))).toBe('BAD_OPTION')
     const patterns = routes.map(({ method, path }) => ({
       name: `${method.toUpperCase()} ${path}`,
       form: new RegExp(`^${method.toUpperCase()} ${path.replace('{path*}', '.*').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
