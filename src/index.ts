@@ -12,6 +12,7 @@ export { local } from './backend/local/local.js'
 export { memory } from './backend/memory/memory.js'
 export { nats } from './backend/nats/nats.js'
 export { SkeinError, failureGroup } from './core/failure.js'
+export { threadStatuses } from './core/records/status.js'
 export { fromAiSdk } from './models/ai-sdk/adapter.js'
 
 export type {

@@ -46,6 +46,7 @@ const doors: readonly Door[] = [
       'memory',
       'nats',
       'stepCountIs',
+      'threadStatuses',
       'toolMetadata',
       'watchApp',
     ],

@@ -24,6 +24,7 @@ import type {
 } from '../../src/core/records/record.js'
 import type { TurnRules } from '../../src/core/records/rules.js'
 import type { MessageRules } from '../../src/core/records/stop.js'
+import type { Status } from '../../src/core/records/status.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -359,20 +360,6 @@ export function createState(id: string): ThreadState {
     transcript: { skipped: 0, items: [] },
   }
 }
-
-export type Status =
-  | 'created'
-  | 'idle'
-  | 'thinking'
-  | 'acting'
-  | 'waiting'
-  | 'awaiting_approval'
-  | 'awaiting_human'
-  | 'awaiting_variables'
-  | 'paused'
-  | 'failed'
-  | 'done'
-  | 'terminated'
 
 const statuses = {
   fresh: 'created',

@@ -168,7 +168,7 @@ class RouteServer {
       const params = paramsOf(route, context)
       const principal = await this.#admit(route, params, context)
       const body = route.body ? await this.#bodyOf(request) : undefined
-      const { tokens } = this.#authenticator
+      const { tokens, mayTag } = this.#authenticator
       const answer = await route.call({
         skein: this.#skein,
         principal,
@@ -179,6 +179,7 @@ class RouteServer {
         params,
         query: route.takesAny ? {} : queryOf(request),
         body,
+        mayTag: (tag) => mayTag(principal, tag),
         ...(tokens && { tokens }),
       })
       const response = answer instanceof Response ? answer : answerOf(route, answer)
@@ -324,10 +325,11 @@ function paramsOf({ path, params }: Route, { req }: Context): Params {
 }
 
 function queryOf(request: Request): Record<string, string> {
-  const query: Record<string, string> = {}
+  const query = new Map<string, string>()
   for (const [name, value] of new URL(request.url).searchParams) {
-    if (Object.hasOwn(query, name)) throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
-    query[name] = value
+    if (query.has(name)) throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
+    query.set(name, value)
   }
-  return query
+  // Each a field of its own, `__proto__` too.
+  return Object.fromEntries(query)
 }

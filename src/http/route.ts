@@ -26,6 +26,8 @@ export interface RouteScene {
   /** Aborted when the client has gone or the server closes. */
   readonly signal: AbortSignal
   readonly clock: Clock
+  /** Whether the principal may give a tree this tag: it may let others in. */
+  mayTag(tag: string): boolean
   /** Absent where the server has no keys of its own. */
   readonly tokens?: TreeTokens
   /** How the server streams. */

@@ -1,5 +1,6 @@
 /** Routes of threads: to create, list, read and delete them, and to steer their turns. */
 import { z } from 'zod'
+import { threadStatuses } from '../../index.js'
 import type { ThreadFilter, ThreadInfo } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
@@ -7,21 +8,6 @@ import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
 import { budget, changed, contexts, count, done, flag, isDone, threadId, threadInfo, usage } from '../schemas.js'
 import { HttpProblem } from '../problem.js'
-
-const statuses = [
-  'created',
-  'idle',
-  'thinking',
-  'acting',
-  'waiting',
-  'awaiting_approval',
-  'awaiting_human',
-  'awaiting_variables',
-  'paused',
-  'failed',
-  'done',
-  'terminated',
-] as const
 
 const thread = { thread: threadId }
 
@@ -42,8 +28,14 @@ const createThread = route({
   }),
   answer: { status: 201, description: 'The thread', schema: threadInfo },
   isTool: true,
-  async run({ skein, principal, request, body, signal }) {
+  async run({ skein, principal, request, body, signal, mayTag }) {
     const { tags = [], id, ...rest } = body
+    const foreign = tags.find((tag) => !mayTag(tag))
+    if (foreign !== undefined)
+      throw new HttpProblem(
+        { status: 403, code: 'FORBIDDEN' },
+        `the key ${JSON.stringify(principal.name)} may not give the tag ${JSON.stringify(foreign)}`,
+      )
     if (principal.roots)
       throw new HttpProblem({ status: 403, code: 'FORBIDDEN' }, 'this key is bound to trees that exist already')
     const key = id ?? request.headers.get('idempotency-key') ?? undefined
@@ -69,7 +61,7 @@ const listThreads = route({
   summary: 'Lists threads, oldest first.',
   scope: 'read',
   query: {
-    status: z.enum(statuses).optional(),
+    status: z.enum(threadStatuses).optional(),
     agent: z.string().optional(),
     tag: z.string().optional(),
     parent: threadId.optional(),

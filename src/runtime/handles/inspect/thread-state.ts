@@ -4,7 +4,7 @@
 import { outstanding } from '../../../../actors/thread/outstanding.js'
 import type { Position } from '../../../../actors/thread/position.js'
 import { statusReported } from '../../../../actors/thread/children/reports.js'
-import type { Status } from '../../../../actors/thread/state.js'
+import type { Status } from '../../../core/records/status.js'
 import type { Backend } from '../../../backend/port.js'
 import { defined } from '../../../core/defined.js'
 import type { Effect } from '../../../core/effect.js'
