@@ -2,7 +2,14 @@
 export { connect } from './client/connect.js'
 export { SkeinError } from './core/failure.js'
 
-export type { RemoteCreateThread, RemoteEndpointRequest, RemoteInbox, RemoteSkein } from './client/connect.js'
+export type {
+  RemoteCreateThread,
+  RemoteEndpointRequest,
+  RemoteInbox,
+  RemoteSkein,
+  RemoteStreamEvent,
+  RemoteStreamOptions,
+} from './client/connect.js'
 export type { RemoteFiles } from './client/files.js'
 export type { RemoteRun } from './client/run.js'
 export type { RemoteSendMessage, RemoteSendOptions, RemoteThread } from './client/thread.js'

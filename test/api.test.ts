@@ -240,6 +240,8 @@ const doors: readonly Door[] = [
       'RemoteSendMessage',
       'RemoteSendOptions',
       'RemoteSkein',
+      'RemoteStreamEvent',
+      'RemoteStreamOptions',
       'RemoteThread',
     ],
   },

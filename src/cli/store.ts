@@ -181,7 +181,7 @@ export async function withClient<Result>(
 }
 
 /** What a client of a store and a client of a server can do. */
-export type AnyClient = Omit<RemoteSkein, 'api' | 'definitions'>
+export type AnyClient = Omit<RemoteSkein, 'api' | 'definitions' | 'stream'>
 
 /** A client on the store, or on the server that has it. */
 export async function withAnyClient<Result>(

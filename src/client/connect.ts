@@ -41,6 +41,21 @@ export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list' | 'watch'
 
 export type RemoteEndpointRequest = Pick<RequestParts, 'method' | 'query' | 'body' | 'signal'>
 
+export interface RemoteStreamOptions {
+  /** Roots of trees whose events are given. */
+  readonly trees?: readonly string[]
+  /** Roots of trees whose inbox is given: the whole list, and again whenever it has changed. */
+  readonly inboxes?: readonly string[]
+  /** Where to go on. */
+  readonly from?: string
+  readonly signal?: AbortSignal
+}
+
+/** What it is of, and what there is. A tree that was deleted is named alone. */
+export type RemoteStreamEvent =
+  | { readonly tree: string; readonly event?: SkeinEvent }
+  | { readonly inbox: string; readonly items?: readonly InboxItem[] }
+
 export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWaits' | 'hosted' | 'hosts' | 'close'> {
   readonly threads: {
     create(options: RemoteCreateThread & WaitOptions): Promise<RemoteThread>
@@ -57,6 +72,8 @@ export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWai
     decline(thread: string, request: string, options?: Comment): Promise<void>
   }
   events(options: Omit<EventOptions, 'maxBuffered'> & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Several trees and inboxes over one connection. `from` is the `id` of an event that it gave. */
+  stream(options: RemoteStreamOptions): AsyncIterable<RemoteStreamEvent>
   /** Asks an endpoint of the app: `client.api('t1', 'notes/7', { method: 'POST', body: { text } })`. */
   api(thread: string, path: string, asked?: RemoteEndpointRequest): Promise<Response>
   /** What the app of the server defines; where the server is a client itself, it does not know. */
@@ -80,6 +97,13 @@ export function connect(url: string, options: RemoteOptions = {}): RemoteSkein {
     deadLetters: createDeadLetters(transport),
     effects: createEffects(transport),
     events: ({ root, ...rest }) => eventsAt(transport, at`/trees/${root}/events`, rest),
+    stream: ({ trees = [], inboxes = [], from, signal }) =>
+      followEvents(transport, {
+        path: '/stream',
+        query: defined({ tree: trees.join(',') || undefined, inbox: inboxes.join(',') || undefined }),
+        cursor: { from },
+        signal,
+      }),
     api: async (thread, path, asked) =>
       transport.ask(`${at`/threads/${thread}/api/`}${path.split('/').map(encodePart).join('/')}`, asked),
     definitions: () => transport.json('/definitions'),

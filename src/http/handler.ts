@@ -177,7 +177,7 @@ class RouteServer {
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
         params,
-        query: route.takesAny ? {} : queryOf(request),
+        query: route.takesAny ? {} : queryOf(request, route.lists),
         body,
         mayTag: (tag) => mayTag(principal, tag),
         ...(tokens && { tokens }),
@@ -324,11 +324,13 @@ function paramsOf({ path, params }: Route, { req }: Context): Params {
   return found
 }
 
-function queryOf(request: Request): Record<string, string> {
+function queryOf(request: Request, lists: readonly string[] = []): Record<string, string> {
   const query = new Map<string, string>()
   for (const [name, value] of new URL(request.url).searchParams) {
-    if (query.has(name)) throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
-    query.set(name, value)
+    const before = query.get(name)
+    if (before !== undefined && !lists.includes(name))
+      throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
+    query.set(name, before === undefined ? value : `${before},${value}`)
   }
   // Each a field of its own, `__proto__` too.
   return Object.fromEntries(query)

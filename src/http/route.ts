@@ -88,6 +88,8 @@ export interface Route extends RouteFacts {
   readonly takesBytes?: true
   /** Query and body are the app's own: neither is checked here, but for the size of the body. */
   readonly takesAny?: true
+  /** Fields of the query that may be given several times; their values arrive with commas between them. */
+  readonly lists?: readonly string[]
   call(raw: RawRequest): Promise<unknown>
 }
 
@@ -97,6 +99,7 @@ interface RouteInput<Params extends Shape, Query extends Shape, Body extends z.Z
   readonly body?: Body
   readonly takesBytes?: true
   readonly takesAny?: true
+  readonly lists?: readonly string[]
   /** A value is sent as JSON with the status of `answer`; a `Response` as it is. */
   readonly run: (
     scene: RouteScene & {

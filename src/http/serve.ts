@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { SkeinError } from '../index.js'
 import { systemClock } from '../core/clock.js'
 import { createHandler } from './handler.js'
@@ -36,30 +36,59 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
     )
   const handler = createHandler(skein, handlerOptions)
   const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => void handler.node(request, response))
+  const connections = watchConnections(server)
   await listening(server, { port, host })
   const address = server.address() as AddressInfo
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `http://${name}:${address.port}${options.basePath ?? ''}`,
-    close: () => closed(server, handler),
+    close: () => closed(server, handler, connections),
   }
 }
 
 const longestCloseMs = 5_000
 
 /** Answers that are under way are finished; a client that does not take its own in time is cut off. */
-async function closed(server: Server, handler: SkeinHandler): Promise<void> {
+async function closed(server: Server, handler: SkeinHandler, connections: Connections): Promise<void> {
   handler.close()
   await new Promise<void>((resolve) => {
     const stop = systemClock.wakeAt(systemClock.now() + longestCloseMs, () => server.closeAllConnections())
-    // A connection that is kept for further requests would hold the server open.
-    server.on('request', (_, response) => void response.setHeader('connection', 'close'))
     server.close(() => {
       stop()
       resolve()
     })
-    server.closeIdleConnections()
+    connections.end()
   })
+}
+
+interface Connections {
+  /** Ends those without a request now, and the others with their answers. */
+  end(): void
+}
+
+/** Node knows as idle only a connection that had a request before: browsers open others in advance. */
+function watchConnections(server: Server): Connections {
+  const idle = new Set<Socket>()
+  let isEnding = false
+  const rest = (socket: Socket): void => {
+    if (isEnding) socket.end()
+    else if (!socket.destroyed) idle.add(socket)
+  }
+  server.on('connection', (socket) => {
+    rest(socket)
+    socket.once('close', () => idle.delete(socket))
+  })
+  server.on('request', ({ socket }, response) => {
+    idle.delete(socket)
+    if (isEnding) response.setHeader('connection', 'close')
+    response.once('close', () => rest(socket))
+  })
+  return {
+    end() {
+      isEnding = true
+      for (const socket of idle) socket.end()
+    },
+  }
 }
 
 function listening(server: Server, where: { readonly port: number; readonly host: string }): Promise<void> {

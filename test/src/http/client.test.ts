@@ -19,7 +19,7 @@ afterEach(async () => {
   closing = []
 })
 
-type Either = Omit<RemoteSkein, 'api' | 'definitions'>
+type Either = Omit<RemoteSkein, 'api' | 'definitions' | 'stream'>
 
 const script = ({ messages }: { readonly messages: readonly { readonly role: string; readonly text: string }[] }) => {
   const last = messages.at(-1)
@@ -152,6 +152,7 @@ const unused = [
   'GET /tools',
   'GET /models/waits',
   'GET /threads/{thread}/runs/{run}/text',
+  'GET /stream',
   'GET /threads/{thread}/ui',
   'GET /v1/models',
   'POST /dead-letters/{thread}/{reference}/requeue',
