@@ -236,6 +236,7 @@ const doors: readonly Door[] = [
       'RemoteFiles',
       'RemoteInbox',
       'RemoteOptions',
+      'RemoteProjection',
       'RemoteRun',
       'RemoteSendMessage',
       'RemoteSendOptions',
@@ -243,6 +244,8 @@ const doors: readonly Door[] = [
       'RemoteStreamEvent',
       'RemoteStreamOptions',
       'RemoteThread',
+      'RemoteThreadChange',
+      'RemoteThreadView',
     ],
   },
 ]

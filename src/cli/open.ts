@@ -7,7 +7,8 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
-import type { HostEvent, SkeinClient, Thread } from '../index.js'
+import type { RemoteThread } from '../client.js'
+import type { HostEvent } from '../index.js'
 import { counted } from './format.js'
 import type { CommandContext } from './run-command.js'
 import {
@@ -27,6 +28,7 @@ import {
 } from './settings.js'
 import type { WorkerFlags } from './settings.js'
 import { commandLine } from './store.js'
+import type { AnyClient } from './store.js'
 
 export interface OpenFlags extends WorkerFlags {
   readonly agent?: string
@@ -43,11 +45,22 @@ export interface OpenFlags extends WorkerFlags {
 export interface OpenRequest extends OpenFlags {
   /** The command that is typed to go on. */
   readonly command: 'run' | 'chat'
+  /** Empty where a server has it. */
   readonly app: string
 }
 
+/** The app that a command names: a server has its own. */
+export async function appOf({ store }: CommandContext, app: string | undefined): Promise<string> {
+  if (store.server ? app === undefined : app !== undefined) return app ?? ''
+  const { SkeinError } = await import('../index.js')
+  const why = store.server
+    ? `the server at ${store.name} has its own app; leave out ${JSON.stringify(app)}`
+    : "missing required argument 'app': the module or folder of the definitions"
+  throw new SkeinError('BAD_OPTION', why)
+}
+
 export interface OpenedStore {
-  readonly client: SkeinClient
+  readonly client: AnyClient
   /** Which process runs the turn. */
   readonly runs: 'here' | 'elsewhere'
   /** The agents of the app; none where another process has it. */
@@ -94,6 +107,7 @@ export interface OpenContext {
 
 export async function open(context: CommandContext, opening: OpenContext): Promise<OpenedStore> {
   const { store } = context
+  if (store.server) return openServer(context, opening)
   const { connectSkein, SkeinError } = await import('../index.js')
   const client = store.shared ? await connectToHosts(context) : undefined
   if (client) return runsElsewhere(context, opening, { client, host: 'another host' })
@@ -107,6 +121,22 @@ export async function open(context: CommandContext, opening: OpenContext): Promi
       host: `another process${typeof pid === 'number' ? ` (pid ${pid})` : ''}`,
     })
   }
+}
+
+/** Its agents are known to those who may read them; a server that is a client itself does not know. */
+async function openServer({ out, store }: CommandContext, { request }: OpenContext): Promise<OpenedStore> {
+  const { SkeinError } = await import('../index.js')
+  const flag = (['env', 'limit', 'workers', 'workerEnv', 'all'] as const).find((name) => request[name] !== undefined)
+  if (flag !== undefined)
+    throw new SkeinError('BAD_OPTION', `--url: the host behind the server has its own settings; leave out ${flag}`)
+  const { connect } = await import('../client.js')
+  const client = connect(store.server?.url ?? '', defined({ key: store.server?.key }))
+  const outline = await client.definitions().catch((thrown: unknown) => {
+    if (SkeinError.is(thrown) && thrown.data?.['problem'] === 'NOT_FOUND') return undefined
+    throw thrown
+  })
+  out.note(`the turn runs behind ${store.name}`)
+  return { client, runs: 'elsewhere', agents: outline?.agents.map(({ name }) => name) ?? [] }
 }
 
 async function openHost(
@@ -129,7 +159,7 @@ async function openHost(
 }
 
 /** A client, where hosts serve the store. */
-async function connectToHosts({ store }: CommandContext): Promise<SkeinClient | undefined> {
+async function connectToHosts({ store }: CommandContext): Promise<AnyClient | undefined> {
   const { connectSkein, SkeinError } = await import('../index.js')
   const client = await connectSkein({ backend: await store.source(), ...store.key }).catch((thrown: unknown) => {
     // Nobody has used the namespace yet.
@@ -144,7 +174,7 @@ async function connectToHosts({ store }: CommandContext): Promise<SkeinClient | 
 function runsElsewhere(
   { out, store }: CommandContext,
   { request: { env = [] } }: OpenContext,
-  { client, host }: { readonly client: SkeinClient; readonly host: string },
+  { client, host }: { readonly client: AnyClient; readonly host: string },
 ): OpenedStore {
   out.note(
     `${host} serves ${store.name}; the turn runs there, with the ` +
@@ -176,12 +206,22 @@ function createUnfinishedNote({ out, store }: CommandContext, app: string): (eve
 export function goOnCommand(
   { store }: CommandContext,
   { command, app, env = [], limit = [], workers }: OpenRequest,
-  { id }: Thread,
+  { id }: RemoteThread,
 ): string {
   const names = env.flatMap((entry) => ['--env', entry.split('=', 1)[0] ?? ''])
   const limits = limit.flatMap((entry) => ['--limit', entry])
   const threads = workers === undefined ? [] : ['--workers', workers]
-  return commandLine(store, 'skein', command, app, '--thread', id, ...names, ...limits, ...threads)
+  return commandLine(
+    store,
+    'skein',
+    command,
+    ...(app === '' ? [] : [app]),
+    '--thread',
+    id,
+    ...names,
+    ...limits,
+    ...threads,
+  )
 }
 
 /** Returns its argument the first time, and undefined after that. */
@@ -197,7 +237,7 @@ export function createOnce(): (text: string) => string | undefined {
 export interface LeaveContext {
   readonly request: OpenRequest
   readonly opened: OpenedStore
-  readonly finding: Promise<Thread>
+  readonly finding: Promise<RemoteThread>
   readonly once: (text: string) => string | undefined
 }
 

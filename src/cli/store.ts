@@ -199,17 +199,6 @@ export async function withAnyClient<Result>(
   }
 }
 
-/** To watch a turn takes a client on the store itself: with `wait` that is what is given, and `watching` besides. */
-export function withWaiting<Result>(
-  location: StoreLocation,
-  wait: boolean | undefined,
-  body: (client: AnyClient, watching?: SkeinClient) => Promise<Result>,
-): Promise<Result> {
-  return wait
-    ? withClient(location, (client) => body(client, client))
-    : withAnyClient(location, (client) => body(client))
-}
-
 /** A command for this store, as it is typed. */
 export function commandLine({ flags }: StoreLocation, ...words: readonly string[]): string {
   return [...words, ...flags].map(shellWord).join(' ')

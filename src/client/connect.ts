@@ -22,13 +22,10 @@ import type {
 import { followEvents } from './event-source.js'
 import { createRemoteThread, eventsAt } from './thread.js'
 import type { RemoteThread } from './thread.js'
-import { Transport, at, checkKnown, encodePart, pairOf } from './transport.js'
+import { Transport, at, checkKnown, encodePart, pairOf, toBase64 } from './transport.js'
 import type { RemoteOptions, RequestParts } from './transport.js'
 
-export interface RemoteCreateThread extends Omit<CreateThread, 'files'> {
-  /** Texts that it begins with, by path. */
-  readonly files?: Readonly<Record<string, string>>
-}
+export type RemoteCreateThread = CreateThread
 
 type Comment = { readonly comment?: string }
 
@@ -134,15 +131,9 @@ const mostListed = 1_000
 
 function createThreads(transport: Transport): RemoteSkein['threads'] {
   return {
-    async create({ signal, agent, ...options }) {
-      const bytes = Object.entries(options.files ?? {}).find(([, content]) => typeof content !== 'string')
-      if (bytes)
-        throw new SkeinError(
-          'BAD_OPTION',
-          `threads.create over HTTP takes texts; write ${JSON.stringify(bytes[0])} with thread.files.writeFile`,
-        )
+    async create({ signal, agent, files, ...options }) {
       const name = typeof agent === 'string' ? agent : agent.name
-      const body = { id: systemRandom.id(), ...options, agent: name }
+      const body = { id: systemRandom.id(), ...options, ...defined({ files: files && sentFiles(files) }), agent: name }
       const asked = { method: 'POST', body, again: true, signal } as const
       return createRemoteThread(transport, await transport.json<ThreadInfo>('/threads', asked))
     },
@@ -152,6 +143,15 @@ function createThreads(transport: Transport): RemoteSkein['threads'] {
     list: ({ limit = mostListed, ...filter }: ThreadFilter = {}) =>
       transport.json('/threads', { query: { ...filter, limit } }),
   }
+}
+
+function sentFiles(files: NonNullable<CreateThread['files']>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, content]) => [
+      path,
+      typeof content === 'string' ? content : { base64: toBase64(content) },
+    ]),
+  )
 }
 
 function decide(

@@ -9,6 +9,7 @@ import { peopleRoutes } from './routes/people.js'
 import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
 import { threadRoutes } from './routes/threads.js'
+import { viewRoutes } from './routes/views.js'
 import { uiRoutes } from './routes/ui.js'
 
 export const routes: readonly Route[] = [
@@ -17,6 +18,7 @@ export const routes: readonly Route[] = [
   ...messageRoutes,
   ...inspectRoutes,
   ...streamRoutes,
+  ...viewRoutes,
   ...fileRoutes,
   ...peopleRoutes,
   ...endpointRoutes,

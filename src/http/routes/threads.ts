@@ -21,7 +21,10 @@ const createThread = route({
     agent: z.string().min(1),
     id: threadId.optional(),
     tags: z.array(z.string().min(1).max(128)).max(64).optional(),
-    files: z.record(z.string(), z.string()).optional().describe('Texts that it begins with, by path'),
+    files: z
+      .record(z.string(), z.union([z.string(), z.strictObject({ base64: z.base64() })]))
+      .optional()
+      .describe('Files that it begins with, by path: texts, or bytes as `{ base64 }`'),
     env: z.record(z.string(), z.string()).optional().describe('Values of variables; sealed before they are stored'),
     budget: budget.optional(),
     context: contexts.optional(),
@@ -29,7 +32,7 @@ const createThread = route({
   answer: { status: 201, description: 'The thread', schema: threadInfo },
   isTool: true,
   async run({ skein, principal, request, body, signal, mayTag }) {
-    const { tags = [], id, ...rest } = body
+    const { tags = [], id, files, ...rest } = body
     const foreign = tags.find((tag) => !mayTag(tag))
     if (foreign !== undefined)
       throw new HttpProblem(
@@ -41,7 +44,7 @@ const createThread = route({
     const key = id ?? request.headers.get('idempotency-key') ?? undefined
     const all = [...new Set([...tags, ...(principal.tags ?? [])])]
     const created = await skein.threads.create({
-      ...defined({ ...rest, id: key }),
+      ...defined({ ...rest, id: key, files: files && contentsOf(files) }),
       agent: body.agent,
       tags: all,
       signal,
@@ -51,6 +54,14 @@ const createThread = route({
     return Response.json(await created.info(), { status: 201, headers: { location: `threads/${created.id}` } })
   },
 })
+
+function contentsOf(files: Readonly<Record<string, string | { readonly base64: string }>>) {
+  const contents = Object.entries(files).map(([path, content]): [string, string | Uint8Array] => [
+    path,
+    typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'),
+  ])
+  return Object.fromEntries(contents)
+}
 
 const mostListed = 1_000
 
