@@ -14,6 +14,7 @@ export { nats } from './backend/nats/nats.js'
 export { SkeinError, failureGroup } from './core/failure.js'
 export { threadStatuses } from './core/records/status.js'
 export { fromAiSdk } from './models/ai-sdk/adapter.js'
+export { fromA2A } from './models/a2a/from-a2a.js'
 
 export type {
   AgentDefinition,
@@ -62,9 +63,8 @@ export type {
 export type { ContextQuery, LeftOutMessage, ThreadContext } from './runtime/handles/thread-context.js'
 export type { EventOptions, RecordPage, Thread, ThreadStateInfo, ThreadUsage } from './runtime/handles/thread.js'
 export type { ExportOptions, ThreadExport } from './runtime/handles/thread-export.js'
-export type { GrantOptions } from './runtime/handles/grant.js'
 export type { KeyOptions } from './runtime/secrets/key-source.js'
-export type { ReasonOption, TreeOption } from './runtime/handles/options.js'
+export type { GrantOptions, ReasonOption, TreeOption } from './runtime/handles/options.js'
 export type { ThreadFilter, ThreadInfo, ThreadStatus } from './runtime/handles/thread-info.js'
 export type { EnvName, ThreadEnv } from './runtime/handles/thread-env.js'
 export type { VariableRequest, Variables } from './runtime/handles/variable-requests.js'
@@ -106,4 +106,5 @@ export type { FinishReason, HoldReason, StopReason, ThreadRecord } from './core/
 export type { StopCondition } from './core/records/stop.js'
 export type { ScheduleTime, Scheduled } from './core/records/schedule.js'
 export type { ModelUsage, Usage } from './core/usage.js'
+export type { A2aAgent } from './models/a2a/from-a2a.js'
 export type { Model, ModelReply, ModelRequest } from './models/port.js'

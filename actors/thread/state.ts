@@ -98,6 +98,7 @@ export interface Turn {
   goneOn: number
   /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
+  readonly trace: string | undefined
 }
 
 /** A call that was answered. */
@@ -122,6 +123,7 @@ export interface EndedTurn {
   readonly side?: SideName
   /** What its messages said about it: they count where it is resumed. */
   readonly messageRules?: MessageRules
+  readonly trace?: string
 }
 
 /** A child as its parent knows it. */
@@ -158,6 +160,8 @@ export interface DeferredChild extends Deferred {
   ready?: Sealed
   /** The side that asked for it, where there are two. */
   readonly side?: SideName
+  /** The trace of the turn that asked for it, below the call. */
+  readonly trace?: string
 }
 
 /** A thread that waits for the outcome of a turn of this one. */
@@ -187,6 +191,7 @@ export interface QueuedMessage {
   readonly from?: string
   /** When the turn that reads it stops. */
   readonly rules?: MessageRules
+  readonly trace?: string
 }
 
 /** A call that no model asked for. */

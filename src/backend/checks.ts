@@ -16,7 +16,7 @@ export function checkCommit(commit: Commit): void {
       `a commit to thread ${thread} expects ${expected} but has ${entry.count} records from ${entry.first} on`,
     )
   }
-  if (entry && (entry.body.includes('\0') || !/^[\x21-\x7e]*$/.test(entry.hash))) {
+  if (entry && !entry.isPlain && (entry.body.includes('\0') || !/^[\x21-\x7e]*$/.test(entry.hash))) {
     throw broken('J1', `a commit to thread ${thread} has a body with a NUL character or a hash that is not plain ASCII`)
   }
 }

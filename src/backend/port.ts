@@ -87,6 +87,8 @@ export interface Entry {
   readonly body: string
   /** Plain ASCII without spaces. */
   readonly hash: string
+  /** Text and hash are made so that they need no check; whoever does not need them yet leaves them unmade. */
+  readonly isPlain?: true
 }
 
 export interface StoredEntry extends Entry {

@@ -8,8 +8,10 @@
 import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
 import type { RemoteThread } from '../client.js'
-import type { HostEvent } from '../index.js'
+import type { HostEvent, SkeinClient } from '../index.js'
 import { counted } from './format.js'
+import { observeOptions, observersOf } from './observing.js'
+import type { ObserveFlags } from './observing.js'
 import type { CommandContext } from './run-command.js'
 import {
   readAttachments,
@@ -30,7 +32,7 @@ import type { WorkerFlags } from './settings.js'
 import { commandLine } from './store.js'
 import type { AnyClient } from './store.js'
 
-export interface OpenFlags extends WorkerFlags {
+export interface OpenFlags extends WorkerFlags, Pick<ObserveFlags, 'otlp'> {
   readonly agent?: string
   readonly thread?: string
   readonly tag?: readonly string[]
@@ -59,8 +61,8 @@ export async function appOf({ store }: CommandContext, app: string | undefined):
   throw new SkeinError('BAD_OPTION', why)
 }
 
-export interface OpenedStore {
-  readonly client: AnyClient
+export interface OpenedStore<Client = AnyClient> {
+  readonly client: Client
   /** Which process runs the turn. */
   readonly runs: 'here' | 'elsewhere'
   /** The agents of the app; none where another process has it. */
@@ -69,7 +71,7 @@ export interface OpenedStore {
 
 /** Adds the options that name a thread and configure a host. */
 export function openOptions(command: Command): Command {
-  return command
+  return observeOptions(command, false)
     .option('--agent <name>', 'agent of a new thread; not needed where the app has one only')
     .option('--tag <tag>', 'a tag of a new thread; may be given several times', several)
     .option('--env <name=value>', envHelp, several)
@@ -92,6 +94,7 @@ export async function settingsOf(
     env: await variablesOf(shell, env, '--env '),
     limits: await limitsOf(limit),
     workers: await workersOf(shell, flags),
+    observe: await observersOf(shell, flags),
     files: await filesOf(file),
     budget: await budgetOf(budget),
     attachments: await readAttachments(attach),
@@ -106,8 +109,12 @@ export interface OpenContext {
 }
 
 export async function open(context: CommandContext, opening: OpenContext): Promise<OpenedStore> {
+  return context.store.server ? openServer(context, opening) : openStore(context, opening)
+}
+
+/** The store itself, by this process or as a client of the one that serves it. */
+export async function openStore(context: CommandContext, opening: OpenContext): Promise<OpenedStore<SkeinClient>> {
   const { store } = context
-  if (store.server) return openServer(context, opening)
   const { connectSkein, SkeinError } = await import('../index.js')
   const client = store.shared ? await connectToHosts(context) : undefined
   if (client) return runsElsewhere(context, opening, { client, host: 'another host' })
@@ -141,8 +148,8 @@ async function openServer({ out, store }: CommandContext, { request }: OpenConte
 
 async function openHost(
   context: CommandContext,
-  { request: { app, all }, settings: { env, limits, workers }, root }: OpenContext,
-): Promise<OpenedStore> {
+  { request: { app, all }, settings: { env, limits, workers, observe }, root }: OpenContext,
+): Promise<OpenedStore<SkeinClient>> {
   const { out, store } = context
   const { createSkein } = await import('../index.js')
   const mine = root === undefined ? [] : [root]
@@ -151,7 +158,7 @@ async function openHost(
     backend: await store.source(),
     ...store.key,
     env,
-    ...defined({ limits, workers, resuming: all ? undefined : mine }),
+    ...defined({ limits, workers, observe, resuming: all ? undefined : mine }),
     warn: (what, thrown) => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`),
     onHostEvent: createUnfinishedNote(context, app),
   })
@@ -159,7 +166,7 @@ async function openHost(
 }
 
 /** A client, where hosts serve the store. */
-async function connectToHosts({ store }: CommandContext): Promise<AnyClient | undefined> {
+async function connectToHosts({ store }: CommandContext): Promise<SkeinClient | undefined> {
   const { connectSkein, SkeinError } = await import('../index.js')
   const client = await connectSkein({ backend: await store.source(), ...store.key }).catch((thrown: unknown) => {
     // Nobody has used the namespace yet.
@@ -174,8 +181,8 @@ async function connectToHosts({ store }: CommandContext): Promise<AnyClient | un
 function runsElsewhere(
   { out, store }: CommandContext,
   { request: { env = [] } }: OpenContext,
-  { client, host }: { readonly client: AnyClient; readonly host: string },
-): OpenedStore {
+  { client, host }: { readonly client: SkeinClient; readonly host: string },
+): OpenedStore<SkeinClient> {
   out.note(
     `${host} serves ${store.name}; the turn runs there, with the ` +
       `app${env.length > 0 ? ' and the variables' : ''} of that host`,

@@ -29,8 +29,8 @@ import { createRemoteView } from './view.js'
 import type { RemoteThreadView } from './view.js'
 import type { RequestParts, Transport } from './transport.js'
 
-export type RemoteSendOptions = Omit<SendOptions, 'stopWhen' | 'maxToolRounds'>
-export type RemoteSendMessage = Omit<SendMessage, 'stopWhen' | 'maxToolRounds'>
+export type RemoteSendOptions = Omit<SendOptions, 'stopWhen' | 'maxToolRounds' | 'trace'>
+export type RemoteSendMessage = Omit<SendMessage, 'stopWhen' | 'maxToolRounds' | 'trace'>
 
 type AsLocal =
   | 'id'

@@ -12,10 +12,11 @@ import type { Context } from 'hono'
 import { z } from 'zod'
 import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError } from '../index.js'
 import { createAuthenticator } from './auth/authenticate.js'
 import type { Auth, Authenticator } from './auth/authenticate.js'
-import { checkScope, createTreeGuard, everyone } from './auth/principal.js'
+import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
@@ -31,6 +32,8 @@ export interface HandlerOptions {
   readonly maxBodyBytes?: number
   /** Origins of other sites whose pages may use it. Default: none. */
   readonly cors?: readonly string[]
+  /** The address by which others reach it, for the cards of agents; `https://example.com/api/skein`. */
+  readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
   /** Events that may wait for a client that reads slowly, before it is cut off. Default 1,000. */
@@ -47,6 +50,7 @@ const optionsSchema = z.looseObject({
     .optional(),
   maxBodyBytes: z.number().int().positive().optional(),
   cors: z.array(z.url()).optional(),
+  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   heartbeatMs: z.number().int().min(100).optional(),
   maxBuffered: z.number().int().positive().optional(),
 })
@@ -56,6 +60,7 @@ const known: ReadonlySet<string> = new Set([
   'basePath',
   'maxBodyBytes',
   'cors',
+  'publicUrl',
   'heartbeatMs',
   'maxBuffered',
   'warn',
@@ -143,6 +148,7 @@ class RouteServer {
   readonly #clock: Clock
   readonly #streams: StreamLimits
   readonly #maxBodyBytes: number
+  readonly #publicUrl: string | undefined
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
@@ -156,6 +162,7 @@ class RouteServer {
     this.#clock = clock
     this.#streams = { heartbeatMs, maxBuffered }
     this.#maxBodyBytes = maxBodyBytes
+    this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
     this.#origins = new Set(options.cors)
     this.#warn = options.warn ?? ((what, thrown) => process.emitWarning(`${what}: ${String(thrown)}`))
   }
@@ -176,11 +183,13 @@ class RouteServer {
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
+        warn: this.#warn,
+        routes,
         params,
         query: route.takesAny ? {} : queryOf(request, route.lists),
         body,
         mayTag: (tag) => mayTag(principal, tag),
-        ...(tokens && { tokens }),
+        ...defined({ tokens, publicUrl: this.#publicUrl }),
       })
       const response = answer instanceof Response ? answer : answerOf(route, answer)
       // Nobody will read it, nor leave it.
@@ -197,9 +206,8 @@ class RouteServer {
   async #admit({ scope, scopeOf }: Route, params: Params, { req }: Context): Promise<Principal> {
     if (scope === undefined) return everyone
     const principal = await this.#authenticator.principalOf(req.raw)
-    checkScope(principal, scopeOf?.(this.#skein, params) ?? scope)
-    const thread = params['thread'] ?? params['root']
-    if (thread !== undefined) await createTreeGuard(this.#skein, principal).checkThread(thread)
+    const access = { scope: scopeOf?.(this.#skein, params) ?? scope }
+    await checkAccess(this.#skein, principal, { ...access, ...defined({ thread: params['thread'] ?? params['root'] }) })
     return principal
   }
 

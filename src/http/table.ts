@@ -1,8 +1,10 @@
 /** The table of all routes. */
 import type { Route } from './route.js'
+import { a2aRoutes } from './routes/a2a.js'
 import { endpointRoutes } from './routes/endpoints.js'
 import { fileRoutes } from './routes/files.js'
 import { inspectRoutes } from './routes/inspect.js'
+import { mcpRoutes } from './routes/mcp.js'
 import { messageRoutes } from './routes/messages.js'
 import { openaiRoutes } from './routes/openai.js'
 import { peopleRoutes } from './routes/people.js'
@@ -24,4 +26,6 @@ export const routes: readonly Route[] = [
   ...endpointRoutes,
   ...openaiRoutes,
   ...uiRoutes,
+  ...mcpRoutes,
+  ...a2aRoutes,
 ]

@@ -10,10 +10,12 @@ import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
+import type { HostGauges } from '../observe/port.js'
 import type { AppSource } from './app/load.js'
 import { createEndpoints } from './endpoints.js'
 import type { ThreadEndpoints } from './endpoints.js'
 import { createModelGates } from './effects/model-gates.js'
+import type { ModelGates } from './effects/model-gates.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
 import { createClient, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
@@ -21,6 +23,7 @@ import { Host } from './host/host.js'
 import { Janitor } from './host/janitor.js'
 import { Quotas } from './host/quotas.js'
 import { createLoad, profileOf } from './identity.js'
+import type { Observers } from './observe/observing.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
 import { openVaultFor, Reloads } from './reloads.js'
@@ -38,6 +41,8 @@ export interface Skein extends SkeinClient {
   definitions(): AppOutline
   /** Endpoints of threads that its app defines: what a server looks requests up in. */
   readonly endpoints: ThreadEndpoints
+  /** Prometheus text of this host; undefined where no observer counts (`metrics()` of skein/observe). */
+  metrics(): string | undefined
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -71,19 +76,22 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const gates = createModelGates({ app: () => served.app, signals: backend.signals, clock, random })
     const served = new ServedApp(first, { settings, secrets, gates, blobs: backend.blobs })
-    const services = createServices({ served, settings, backend, ...defined({ quotas }) })
+    const observing = await openObservers(settings, self.profile)
+    const services = createServices({ served, settings, backend, observing, ...defined({ quotas }) })
     const host = await Host.open({ backend, services, settings: settings.host, removed: () => janitor.sweep() })
     running.host = host
     janitor.begin()
-    const client = createClient({ backend, clock, random, secrets })
+    const client = createClient({ backend, clock, random, secrets, traces: observing?.traced === true })
     const reloads = new Reloads({ source: options.app, settings, secrets, served, host })
     const close = once(async () => {
       await Promise.all([reloads.close(), janitor.close(), host.close()])
       gates.close()
       await served.close()
+      await observing?.close()
       await client.close()
     })
-    return withHost(client, { served, profile: self.profile, host, reloads, close })
+    const metrics = (): string | undefined => observing?.metrics(gaugesOf(host, gates))
+    return withHost(client, { served, profile: self.profile, host, reloads, metrics, close })
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
@@ -95,10 +103,23 @@ interface ServiceParts {
   readonly settings: Settings
   readonly backend: Backend
   readonly quotas?: Quotas
+  readonly observing: Services['observing']
+}
+
+/** Loaded only where someone observes. */
+async function openObservers({ observers, warn }: Settings, profile: HostProfile): Promise<Observers | undefined> {
+  if (observers.length === 0) return undefined
+  const observe = await import('./observe/observing.js')
+  const { name, app, appVersion, skein } = profile
+  return new observe.Observers(observers, { name, skein, ...defined({ app, appVersion }), warn })
+}
+
+function gaugesOf({ work: { awake, busy } }: Host, gates: ModelGates): HostGauges {
+  return { threadsAwake: awake, threadsBusy: busy, modelWaits: gates.waits() }
 }
 
 /** What depends on the app is read anew each time: it may have been replaced. */
-function createServices({ served, settings, backend, quotas }: ServiceParts): Services {
+function createServices({ served, settings, backend, quotas, observing }: ServiceParts): Services {
   const { clock, warn, fileQuota, childLimits } = settings
   const { leaseMs } = backend.leases
   return {
@@ -128,6 +149,7 @@ function createServices({ served, settings, backend, quotas }: ServiceParts): Se
     orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
     quota: fileQuota,
     childLimits,
+    observing,
     ...defined({ quotas }),
   }
 }
@@ -137,7 +159,7 @@ interface RunningHost {
   host?: Host
 }
 
-interface HostParts extends Pick<Skein, 'close'> {
+interface HostParts extends Pick<Skein, 'close' | 'metrics'> {
   readonly served: ServedApp
   readonly profile: HostProfile
   readonly host: Host
@@ -145,7 +167,7 @@ interface HostParts extends Pick<Skein, 'close'> {
 }
 
 /** A client, and what only the process of a host knows. */
-function withHost(client: SkeinClient, { served, profile, host, reloads, close }: HostParts): Skein {
+function withHost(client: SkeinClient, { served, profile, host, reloads, metrics, close }: HostParts): Skein {
   return {
     ...client,
     get agents() {
@@ -160,6 +182,7 @@ function withHost(client: SkeinClient, { served, profile, host, reloads, close }
       profile,
     },
     reload: (app) => reloads.reload(app),
+    metrics,
     close,
     [Symbol.asyncDispose]: close,
   }

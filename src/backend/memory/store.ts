@@ -10,6 +10,7 @@ import type { Json } from '../../core/json.js'
 import type {
   Commit,
   CommitResult,
+  Entry,
   Head,
   HeadFilter,
   Removal,
@@ -20,9 +21,16 @@ import type {
   StoredMail,
 } from '../port.js'
 
+/** An entry as it was given: its text is made when somebody reads it. */
+interface KeptEntry {
+  readonly thread: string
+  readonly position: number
+  readonly entry: Entry
+}
+
 interface Thread {
   readonly number: number
-  readonly entries: StoredEntry[]
+  readonly entries: KeptEntry[]
   head: Head
   seq: number
   epoch: number
@@ -42,7 +50,7 @@ interface Range {
 export class MemoryStore {
   readonly snapshots = new Map<string, Uint8Array>()
   private readonly threads = new Map<string, Thread>()
-  private readonly trees = new Map<string, StoredEntry[]>()
+  private readonly trees = new Map<string, KeptEntry[]>()
   private readonly boxes = new Map<string, Box>()
   private position = 0
   private threadNumber = 0
@@ -72,14 +80,14 @@ export class MemoryStore {
   read(thread: string, range: Range = {}): StoredEntry[] {
     const entries = this.threads.get(thread)?.entries ?? []
     const after = range.after ?? 0
-    const from = firstWhere(entries, (entry) => entry.first + entry.count - 1 > after)
-    return entries.slice(from, range.limit === undefined ? undefined : from + range.limit)
+    const from = firstWhere(entries, ({ entry }) => entry.first + entry.count - 1 > after)
+    return entries.slice(from, range.limit === undefined ? undefined : from + range.limit).map(toStored)
   }
 
   readTree(root: string, range: Range = {}): StoredEntry[] {
     const entries = this.trees.get(root) ?? []
     const from = firstWhere(entries, (entry) => entry.position > (range.after ?? 0))
-    return entries.slice(from, from + (range.limit ?? listedAtOnce))
+    return entries.slice(from, from + (range.limit ?? listedAtOnce)).map(toStored)
   }
 
   head(id: string): StoredHead | undefined {
@@ -129,7 +137,7 @@ export class MemoryStore {
     const addFrom = (texts: Iterable<{ readonly body: string }>): void => {
       for (const { body } of texts) for (const hash of blobsNamedIn(body)) names.add(hash)
     }
-    for (const { entries } of this.threads.values()) addFrom(entries)
+    for (const { entries } of this.threads.values()) addFrom(entries.map(({ entry }) => entry))
     for (const { mail } of this.boxes.values()) addFrom(mail.values())
     return names
   }
@@ -156,14 +164,18 @@ export class MemoryStore {
     this.threads.set(commit.thread, stored)
     if (!entry) return
     this.position += 1
-    const { first, count, body, hash } = entry
-    const added: StoredEntry = { thread: commit.thread, position: this.position, first, count, body, hash }
-    stored.seq += count
+    const added: KeptEntry = { thread: commit.thread, position: this.position, entry }
+    stored.seq += entry.count
     stored.entries.push(added)
     const tree = this.trees.get(head.root) ?? []
     tree.push(added)
     this.trees.set(head.root, tree)
   }
+}
+
+function toStored({ thread, position, entry }: KeptEntry): StoredEntry {
+  const { first, count, body, hash } = entry
+  return { thread, position, first, count, body, hash }
 }
 
 function parsed(text: string): Json {
@@ -186,7 +198,7 @@ function listHeads(threads: ReadonlyMap<string, Thread>, filter: HeadFilter): { 
 }
 
 /** Index of the first entry for which `holds` is true, when it is false before and true after. */
-function firstWhere(entries: readonly StoredEntry[], holds: (entry: StoredEntry) => boolean): number {
+function firstWhere(entries: readonly KeptEntry[], holds: (entry: KeptEntry) => boolean): number {
   let low = 0
   let high = entries.length
   while (low < high) {

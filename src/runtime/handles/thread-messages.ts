@@ -20,7 +20,7 @@ import { plainJson } from './inbox.js'
 import type { AcceptedCommand, SendToThread } from './send-command.js'
 import { checkInjected, checkMessage, givenContext, givenId, givenRules, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
-import { threadMissing } from './services.js'
+import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 
 export interface MessagePage {
@@ -69,7 +69,7 @@ export function createThreadMessages(
     messages: (page) => readMessages(backend, thread, page),
     send(message, options) {
       const id = givenId(message, options) ?? random.id()
-      const accepted = post(backend, send, { message, options, id })
+      const accepted = post(services, send, { message, options, id })
       accepted.catch(() => undefined) // whoever consumes the run hears of it
       return createRun(runServices, id, () => locateSent(backend, { root, thread, run: id }, accepted))
     },
@@ -98,20 +98,24 @@ interface Posting {
 }
 
 /** A message without files is sent at once: two in a row arrive in their order. */
-async function post(backend: Backend, send: SendToThread, { message, options, id }: Posting): Promise<AcceptedCommand> {
+async function post(
+  services: ThreadServices,
+  send: SendToThread,
+  { message, options, id }: Posting,
+): Promise<AcceptedCommand> {
   const checked = checkMessage(message, options)
-  const { text, delivery = 'steer', silent, attachments = [], context } = checked
+  const { text, delivery = 'steer', silent, attachments = [], context, trace = traceOfSender(services) } = checked
   const command = {
     kind: 'message',
     role: 'user',
     text,
     delivery,
-    ...defined({ silent: silent || undefined }),
+    ...defined({ silent: silent || undefined, trace }),
     ...givenContext(context),
     ...givenRules(checked),
   } as const
   if (attachments.length === 0) return send(command, id)
-  return send({ ...command, ...(await storeAttachments(backend, attachments)) }, id)
+  return send({ ...command, ...(await storeAttachments(services.backend, attachments)) }, id)
 }
 
 const pageSchema = z.strictObject({

@@ -14,11 +14,64 @@ import type { ThreadRecord } from '../../core/records/record.js'
 /** The hash before the first entry. */
 export const chainStart = ''
 
-export function pack(records: readonly ThreadRecord[], before: string): Entry {
+/** Where an entry follows on: the entry before it, or its hash. */
+export type Chain = Entry | string
+
+export function pack(records: readonly ThreadRecord[], before: Chain): PackedEntry {
   const [first] = records
   if (!first) throw new RangeError('an entry has at least one record')
-  const body = JSON.stringify({ v: recordVersion, r: records })
-  return { first: first.seq, count: records.length, body, hash: link(before, body) }
+  return new PackedEntry(first.seq, records, before)
+}
+
+export function chainHash(chain: Chain): string {
+  return typeof chain === 'string' ? chain : chain.hash
+}
+
+/** Text and hash are made when they are first asked for: a store in memory may never be read. */
+export class PackedEntry implements Entry {
+  readonly first: number
+  readonly count: number
+  readonly isPlain = true
+  #records: readonly ThreadRecord[] | undefined
+  #before: Chain
+  #body: string | undefined
+  #hash: string | undefined
+
+  constructor(first: number, records: readonly ThreadRecord[], before: Chain) {
+    this.first = first
+    this.count = records.length
+    this.#records = records
+    this.#before = before
+  }
+
+  /** Whether its text is made. */
+  get isMade(): boolean {
+    return this.#body !== undefined
+  }
+
+  get body(): string {
+    this.#body ??= JSON.stringify({ v: recordVersion, r: this.#records })
+    this.#records = undefined
+    return this.#body
+  }
+
+  get hash(): string {
+    if (this.#hash !== undefined) return this.#hash
+    // A loop: a chain of entries that nobody has read may be longer than the stack.
+    const unread: PackedEntry[] = [this]
+    let before = this.#before
+    while (before instanceof PackedEntry && before.#hash === undefined) {
+      unread.push(before)
+      before = before.#before
+    }
+    let last = chainHash(before)
+    for (let entry = unread.pop(); entry; entry = unread.pop()) {
+      last = link(last, entry.body)
+      entry.#hash = last
+      entry.#before = last
+    }
+    return last
+  }
 }
 
 /** The entry, after an entry with this hash. */
@@ -31,8 +84,9 @@ function link(before: string, body: string): string {
 }
 
 /** Reads entries in order: `unpack` is called once for each. Throws at the first that does not follow. */
-export function createEntryReader(thread: string, from: { readonly seq: number; readonly chain: string }) {
-  let { seq, chain } = from
+export function createEntryReader(thread: string, from: { readonly seq: number; readonly chain: Chain }) {
+  let { seq } = from
+  let chain = chainHash(from.chain)
   return {
     get chain() {
       return chain

@@ -18,12 +18,14 @@ import { createState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import type { Message } from '../../core/records/message.js'
+import { chainHash } from './journal.js'
+import type { Chain, PackedEntry } from './journal.js'
 import { freezeTree, thawTree } from '../../core/tree.js'
 import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 21
+const foldVersion = 22
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
@@ -53,7 +55,7 @@ const envelope = z.object({
 
 export interface SnapshotSource {
   readonly state: ThreadState
-  readonly chain: string
+  readonly chain: Chain
 }
 
 /** How far the journal went beyond the last snapshot, and how long that one was; 0 without one. */
@@ -61,6 +63,8 @@ export interface JournalTail {
   readonly folded: number
   readonly foldedBytes: number
   readonly snapshotBytes: number
+  /** Entries of it whose text nobody has made yet: not in `foldedBytes`. */
+  readonly unmade?: readonly PackedEntry[]
 }
 
 /**
@@ -73,8 +77,10 @@ export class SnapshotPace {
   #records: number
   #bytes: number
   #snapshotBytes: number
+  #unmade: PackedEntry[]
 
-  constructor({ folded, foldedBytes, snapshotBytes }: JournalTail, every: number) {
+  constructor({ folded, foldedBytes, snapshotBytes, unmade = [] }: JournalTail, every: number) {
+    this.#unmade = [...unmade]
     this.#every = every
     this.#records = folded
     this.#bytes = foldedBytes
@@ -82,24 +88,29 @@ export class SnapshotPace {
   }
 
   get due(): boolean {
-    return this.#records >= this.#every && this.#bytes >= this.#snapshotBytes
+    if (this.#records < this.#every) return false
+    for (const { body } of this.#unmade) this.#bytes += body.length
+    this.#unmade = []
+    return this.#bytes >= this.#snapshotBytes
   }
 
   /** An entry was appended to the journal. */
-  appended({ count, body }: { readonly count: number; readonly body: string }): void {
-    this.#records += count
-    this.#bytes += body.length
+  appended(entry: PackedEntry): void {
+    this.#records += entry.count
+    if (entry.isMade) this.#bytes += entry.body.length
+    else this.#unmade.push(entry)
   }
 
   /** Counted on when this state is continued. */
   get tail(): JournalTail {
-    return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#snapshotBytes }
+    return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#snapshotBytes, unmade: this.#unmade }
   }
 
   /** A snapshot was taken. */
   took({ length }: Uint8Array): void {
     this.#records = 0
     this.#bytes = 0
+    this.#unmade = []
     this.#snapshotBytes = length
   }
 }
@@ -112,7 +123,7 @@ export function freeze({ state, chain }: SnapshotSource): Uint8Array {
     boundary > 0 && transcript.skipped <= boundary ? transcript.items.slice(boundary - transcript.skipped) : []
   const packed = codec.pack({
     version: foldVersion,
-    chain,
+    chain: chainHash(chain),
     accepted: [...accepted],
     messages,
     files: freezeTree(files),

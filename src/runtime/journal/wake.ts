@@ -11,7 +11,7 @@ import { boundaryOf } from '../../../actors/thread/turn/context.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
-import { chainStart, createEntryReader } from './journal.js'
+import { chainStart, createEntryReader, chainHash } from './journal.js'
 import { thaw } from './snapshot.js'
 import type { JournalTail, SnapshotSource } from './snapshot.js'
 
@@ -31,13 +31,13 @@ export async function wake(backend: Backend, id: string): Promise<Woken> {
 export async function continueFrom(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
   if (state.seq === 0) return undefined
   const [last, ...since] = await backend.journal.read(state.id, { after: state.seq - 1 })
-  if (!last || last.hash !== chain || last.first + last.count - 1 !== state.seq) return undefined
+  if (!last || last.hash !== chainHash(chain) || last.first + last.count - 1 !== state.seq) return undefined
   const { folded, foldedBytes, ...woken } = foldAll({ state, chain }, since)
   return {
+    ...tail,
     ...woken,
     folded: tail.folded + folded,
     foldedBytes: tail.foldedBytes + foldedBytes,
-    snapshotBytes: tail.snapshotBytes,
   }
 }
 

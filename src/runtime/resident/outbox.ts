@@ -15,9 +15,10 @@ import { failure, fromFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { ThreadRecord, TurnEnded } from '../../core/records/record.js'
 import { pack } from '../journal/journal.js'
+import type { Chain, PackedEntry } from '../journal/journal.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { Woken } from '../journal/wake.js'
-import type { HostSettings } from '../services.js'
+import type { HostSettings, Services } from '../services.js'
 import { answerTopic, asSignal, tellTree } from '../watch/topics.js'
 import type { MailFinishedSignal, TreeSignal } from '../watch/topics.js'
 import { headOf } from './head.js'
@@ -25,6 +26,7 @@ import { headOf } from './head.js'
 export interface OutboxOptions {
   readonly backend: Backend
   readonly settings: HostSettings
+  readonly services: Services
   /** Of the lease that the thread is written under. */
   readonly epoch: number
   /** Asks the host to call `flush` at the end of this turn of the event loop. */
@@ -57,6 +59,10 @@ interface Batch {
   readonly replies: readonly Reply[]
 }
 
+interface ThreadCommit extends Commit {
+  readonly entry?: PackedEntry
+}
+
 /** A class: every resident has one, and closures of its own would cost it more. */
 export class Outbox {
   readonly #state: ThreadState
@@ -68,8 +74,8 @@ export class Outbox {
   #done: number[] = []
   #replies: Reply[] = []
   #unanswered: readonly Reply[] = []
-  /** The hash of the journal's last entry. */
-  #chain: string
+  /** The journal's last entry. */
+  #chain: Chain
   #durable: number
   #committing = false
   #closed = false
@@ -139,9 +145,12 @@ export class Outbox {
     const batch = this.#take()
     const commit = this.#toCommit(batch)
     this.#committing = true
+    const { observing, clock } = this.#options.services
+    const since = observing && clock.now()
     try {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
+      if (since !== undefined && result.ok) observing?.committed(clock.now() - since, batch.records.length)
       if (result.ok) this.#committed(batch, result, commit)
       else
         this.#owner.stop(
@@ -167,7 +176,7 @@ export class Outbox {
     return batch
   }
 
-  #toCommit({ records, sends, done }: Batch): Commit {
+  #toCommit({ records, sends, done }: Batch): ThreadCommit {
     return {
       thread: this.#state.id,
       expected: this.#durable,
@@ -179,11 +188,15 @@ export class Outbox {
     }
   }
 
-  #committed(batch: Batch, { position, finished }: Extract<CommitResult, { ok: true }>, { entry, head }: Commit): void {
+  #committed(
+    batch: Batch,
+    { position, finished }: Extract<CommitResult, { ok: true }>,
+    { entry, head }: ThreadCommit,
+  ): void {
     const last = batch.records.at(-1)
     if (last) this.#durable = last.seq
     if (entry) {
-      this.#chain = entry.hash
+      this.#chain = entry
       this.#pace.appended(entry)
     }
     this.#tell(() =>

@@ -58,8 +58,8 @@ function emptyBefore({ seq }: ThreadRecord): ThreadState {
 
 /** What the state would have known from before: the number of the step, and who its children are. */
 function fillIn(state: ThreadState, record: ThreadRecord): void {
-  if ((record.type === 'model.replied' || record.type === 'calls.made') && state.step === 0)
-    state.step = record.step - 1
+  const isOfStep = record.type === 'model.replied' || record.type === 'calls.made' || record.type === 'context.reduced'
+  if (isOfStep && state.step === 0) state.step = record.step - 1
   if (record.type !== 'child.reported') return
   const known = state.children.get(record.reference)
   // Of a child that was called before the turn it is not known that it is tried again, under another id.

@@ -42,8 +42,8 @@ const reading: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   export: [['t1']],
 }
-/** Commands that change a thread: the other tests call them. */
-const changing = 'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor'
+/** Commands that change a thread or serve others: other tests call them. */
+const changing = 'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor mcp'
 /** What is about files of this machine, or is a server itself. */
 const here = 'init host dev serve keys replay sim types backup'
 

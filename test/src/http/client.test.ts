@@ -162,6 +162,7 @@ const unused = [
   'GET /agents/{name}',
   'GET /models',
   'GET /tools',
+  'GET /metrics',
   'GET /models/waits',
   'GET /threads/{thread}/runs/{run}/text',
   'GET /stream',
@@ -178,6 +179,9 @@ const unused = [
   'POST /threads/{thread}/ui',
   'POST /threads/{thread}/variables/{request}',
   'POST /v1/chat/completions',
+  'POST /mcp',
+  'POST /a2a/{agent}',
+  'GET /a2a/{agent}/.well-known/agent-card.json',
 ]
 
 onEveryStore('skein/client', (world) => {

@@ -8,6 +8,7 @@ import type { Status } from '../../../core/records/status.js'
 import type { Backend } from '../../../backend/port.js'
 import { defined } from '../../../core/defined.js'
 import type { Effect } from '../../../core/effect.js'
+import { chainHash } from '../../journal/journal.js'
 import { wake } from '../../journal/wake.js'
 import { threadMissing } from '../services.js'
 
@@ -61,7 +62,7 @@ export async function readStateInfo(backend: Backend, id: string): Promise<Threa
     status: statusReported(state),
     seq: state.seq,
     updatedAt: state.updatedAt,
-    digest: chain,
+    digest: chainHash(chain),
     value: state.position,
     step: state.step,
     ...(turn && { turn: turnOf(turn) }),

@@ -16,9 +16,9 @@ function store(records: readonly ThreadRecord[], sizes: readonly number[] = []):
   let chain = chainStart
   for (let at = 0; at < records.length;) {
     const size = sizes[entries.length % Math.max(1, sizes.length)] ?? 2
-    const entry = pack(records.slice(at, at + size), chain)
-    chain = entry.hash
-    entries.push({ ...entry, thread: 't', position: entries.length + 1 })
+    const { first, count, body, hash } = pack(records.slice(at, at + size), chain)
+    chain = hash
+    entries.push({ first, count, body, hash, thread: 't', position: entries.length + 1 })
     at += size
   }
   return entries

@@ -221,6 +221,28 @@ describe('a view of a turn', () => {
     expect(viewOf(records, turn, false).result).toEqual(result)
   })
 
+  it('R1, L3: a summary before the first reply of a later turn is counted without what was before it', () => {
+    const say = { kind: 'command', command: { kind: 'message', text: '', role: 'user', delivery: 'steer' } } as const
+    const hooked = { kind: 'hooked', decided: { asked: [] } } as const
+    const { records } = live([
+      hooked,
+      say,
+      { kind: 'reply', text: '', calls: [{ tool: 'look', args: {} }], stop: false },
+      { kind: 'again', pick: 0 },
+      { kind: 'returned', pick: 0, landed: { outcome: { ok: false, failure: failure('TOOL_THREW', 'no luck') } } },
+      { kind: 'deadline' },
+      { kind: 'model_failed' },
+      say,
+      { kind: 'reduced', summarised: true },
+      { kind: 'reply', text: '', calls: [], stop: false },
+      hooked,
+      say,
+    ])
+    const turn = { run: turnsOf(records)[1]?.run ?? '', nth: 0 }
+    expect(records.map(({ type }) => type)).toContain('context.reduced')
+    expect(viewOf(records, turn, false).result).toEqual(viewOf(records, turn, true).result)
+  })
+
   it('R1: what the turn came to is the same without what was before it', () => {
     eachTurn((view, { over }, bare) => {
       expect('result' in view).toBe(over)
