@@ -42,7 +42,7 @@ it('H1: a client that leaves stops nothing, and its request sent again is one me
   const first = ask(leave.signal)
   await began.promise
   leave.abort()
-  await expect(first).rejects.toThrow()
+  await expect(first).rejects.toThrow('aborted')
   const again = ask()
   gate.resolve('the sea')
   expect(await (await again).json()).toMatchObject({ run: 'm1', result: { text: 'seen', stopReason: 'completed' } })
