@@ -275,7 +275,7 @@ const doors: readonly Door[] = [
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 110
+const oneScreen = 120
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)
