@@ -45,7 +45,7 @@ import { isStuck } from './outstanding.js'
 import { addGrant, openAccount } from './budget/budget.js'
 import { absorbOfRequests } from './children/deferred.js'
 import { applyChildTold, applyParentTold, messagesWithdrawn, reportSent } from './children/reports.js'
-import { readQueued } from './turn/results.js'
+import { readQueued, titleOf } from './turn/results.js'
 import { begin, firstHeld, park, tried, unbegin } from './calls/slots.js'
 import type { ThreadState } from './state.js'
 import { letterDropped, letterRequeued } from './children/supervision.js'
@@ -188,6 +188,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 
 function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly seq: number }): boolean {
   state.edits = addEdit(state.edits, { id, ...defined({ text }), seq })
+  if (state.title?.id === id) state.title = titleOf(id, text ?? '')
   return true
 }
 

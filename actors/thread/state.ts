@@ -228,6 +228,8 @@ export interface ThreadState {
   updatedAt: number
   /** What was last said from outside: children that begin by themselves read it, and a snapshot has no transcript. */
   opening: string | undefined
+  /** The first message that someone sent: its id, and how it begins. */
+  title: { readonly id: string; readonly text: string } | undefined
   /** Whose model has spoken here, or has had its children begin (S4): `voiceOf`. */
   voices: string[]
   /** Steps begun; the one in work while acting. */
@@ -316,6 +318,7 @@ export function createState(id: string): ThreadState {
     createdAt: 0,
     updatedAt: 0,
     opening: undefined,
+    title: undefined,
     voices: [],
     step: 0,
     stepAt: 0,

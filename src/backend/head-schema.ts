@@ -24,12 +24,30 @@ export const pendingSchema: z.ZodType<Pending[]> = z.array(
   }),
 )
 
+const amounts = { tokens: z.number(), nanoUsd: z.number() }
+
+/** Older stores lack most of them. */
 const optionalFields = {
   reference: z.string().exactOptional(),
   name: z.string().exactOptional(),
   says: z.string().exactOptional(),
   reason: z.string().exactOptional(),
   dead: z.number().exactOptional(),
+  title: z.string().exactOptional(),
+  usage: z.object({ ...amounts, tree: z.object(amounts).exactOptional() }).exactOptional(),
+  left: z
+    .object({
+      tokens: z.number().exactOptional(),
+      nanoUsd: z.number().exactOptional(),
+      toolCalls: z.number().exactOptional(),
+      steps: z.number().exactOptional(),
+    })
+    .exactOptional(),
+  step: z.number().exactOptional(),
+  turnAt: z.number().exactOptional(),
+  error: z.string().exactOptional(),
+  unknown: z.number().exactOptional(),
+  queued: z.number().exactOptional(),
 }
 
 export const moreSchema = z.object(optionalFields)

@@ -11,7 +11,9 @@
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
  * J9  A tree is removed whole and in one instant: readers see all of it or nothing, also after a crash.
  * J10 A blob is collected only when no journal and no mail names it, and nobody has put it for a while.
+ * J12 Who follows heads is told each thread's last head and each removed tree, in order of position, without a hole.
  */
+import type { Amounts } from '../core/budget.js'
 import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
@@ -62,8 +64,31 @@ export interface Head {
   readonly reason?: string
   /** How many of its children failed for good. */
   readonly dead?: number
+  /** The beginning of the first message that it was sent. */
+  readonly title?: string
+  readonly usage?: HeadUsage
+  /** Of its budget; a kind without a limit is absent. */
+  readonly left?: Amounts
+  /** Steps begun. */
+  readonly step?: number
+  /** When the running turn began. */
+  readonly turnAt?: number
+  /** Why its last turn failed: the code, and the beginning of the message. */
+  readonly error?: string
+  /** Calls that may have run already: someone must say whether they are run again. */
+  readonly unknown?: number
+  /** Calls of children that wait for room. */
+  readonly queued?: number
   readonly createdAt: number
   readonly updatedAt: number
+}
+
+/** Tokens, and cost in billionths of a dollar. */
+export interface HeadUsage {
+  readonly tokens: number
+  readonly nanoUsd: number
+  /** With all below it, as far as they have reported; absent where that is the same. */
+  readonly tree?: { readonly tokens: number; readonly nanoUsd: number }
 }
 
 export interface StoredHead extends Head {
@@ -170,6 +195,29 @@ export interface Heads {
   ): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
   /** Every thread that is not at rest, has a `wakeAt` or awaits variables; of one partition, or of all. */
   restless(partition?: number): Promise<readonly StoredHead[]>
+  /**
+   * Tells all heads that there are, then every change (J12). Of several commits to a thread the last may stand for all.
+   * A loss that the store notices late is made up by telling trees as removed and heads again.
+   */
+  follow(told: (change: HeadChange) => void): HeadFollower
+}
+
+/** A change of the index: a thread has another head, or a tree is no more. */
+export type HeadChange =
+  | {
+      readonly position: number
+      readonly head: StoredHead
+      /** Its place in the order of first commits, in which `list` gives threads; the number in its cursors. */
+      readonly born: number
+    }
+  | { readonly position: number; readonly removed: string }
+
+export interface HeadFollower {
+  /** Resolves when the heads that there were have been told: what was told is true for this position. */
+  readonly ready: Promise<number>
+  /** Resolves when all that was acknowledged before has been told, with the position that this is true for. */
+  current(): Promise<number>
+  stop(): void
 }
 
 export interface Mailbox {

@@ -31,7 +31,9 @@ export interface RemoteCreateThread extends Omit<CreateThread, 'files'> {
 type Comment = { readonly comment?: string }
 
 /** Decisions are recorded with the name of the key: there is no `by`. */
-export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list' | 'watch'> {
+export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list'> {
+  /** The list of a tree now, and again whenever it has changed. */
+  watch(filter: InboxWatch): AsyncIterable<readonly InboxItem[]>
   approve(id: string, options?: Comment & { readonly args?: unknown }): Promise<void>
   reject(id: string, options?: Comment): Promise<void>
   answer(id: string, output: unknown, options?: Readonly<Record<never, never>>): Promise<void>

@@ -75,6 +75,7 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   checkOptions(options)
   const openapi = createOpenApi(routes, { title: 'Skein', version: '1' })
   const server = new RouteServer(skein, options)
+  skein.directory() // lists and the inbox answer from memory as soon as it has read all threads
   const app = new Hono()
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))

@@ -17,6 +17,8 @@ import { wakeWhole } from '../runtime/journal/wake.js'
 import type { SkeinOptions } from '../runtime/options.js'
 import { simulatedApp } from './app.js'
 import type { BodyRun } from './app.js'
+import { createDirectoryCheck } from './check-directory.js'
+import type { DirectoryCheck } from './check-directory.js'
 import { allHeads, checkAll, checkInbox, readAll, wantsOf } from './checks.js'
 import type { Final } from './checks.js'
 import { FaultPlan } from './faults.js'
@@ -109,6 +111,7 @@ export class SimulationRun<Names extends string, Result> {
   readonly #witness = new Witness(() => this.#direct)
   /** The store itself, with no network between. */
   #direct: Backend | undefined
+  #directory: DirectoryCheck | undefined
   #hosts: SimHosts | undefined
   #client: SkeinClient | undefined
   #activity = 0
@@ -174,6 +177,7 @@ export class SimulationRun<Names extends string, Result> {
   async #live(broken: string[]): Promise<RunOutcome<Result>> {
     const direct = await this.#store.open('client')
     this.#direct = direct
+    this.#directory = createDirectoryCheck(direct)
     this.#hosts = this.#startHosts()
     const client = new Life('client', { clock: this.#clock })
     await this.#opening(this.#hosts)
@@ -202,6 +206,7 @@ export class SimulationRun<Names extends string, Result> {
     const [backend, skein, world] = [this.#direct, this.#client, this.#world]
     if (!backend || !skein) return
     broken.push(...this.#witness.problems, ...(await checkAll({ backend, final, bodies: this.#bodies, secrets })))
+    broken.push(...((await this.#directory?.problems()) ?? []))
     const looked = client.enter(async () => broken.push(...checkInbox(await skein.inbox.list(), final)))
     await this.#drive(looked, broken)
     if (broken.length > 0) return

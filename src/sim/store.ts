@@ -151,6 +151,11 @@ class OpenStore {
           }),
         restless: async (partition) =>
           this.#when(() => data.restless().filter(({ thread }) => within(partition, thread))),
+        follow: (told) =>
+          this.#when(() => {
+            const { stop, ...follower } = data.follow(told)
+            return { ...follower, stop: this.#stoppable(stop) }
+          }),
       },
       mailbox: {
         put: async (send) => this.#when(() => shared.putMail(send)),

@@ -140,6 +140,10 @@ class View {
         get: (thread) => this.#ask(() => heads.get(thread)),
         list: (filter, partition) => this.#ask(() => heads.list(filter, partition)),
         restless: (partition) => this.#ask(() => heads.restless(partition)),
+        follow: (told) => {
+          const { ready, current, stop } = heads.follow((change) => life.run(() => told(change)))
+          return { ready: life.hear(ready), current: () => this.#ask(current), stop }
+        },
       },
       mailbox: {
         put: (send) => this.#put(send),

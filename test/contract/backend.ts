@@ -6,6 +6,7 @@ import { describe } from 'vitest'
 import { blobs } from './backend-blobs.js'
 import { useBackend } from './backend-context.js'
 import type { FreshStore } from './backend-context.js'
+import { followedHeads } from './backend-follow.js'
 import { heads } from './backend-heads.js'
 import { hosts } from './backend-hosts.js'
 import { journals } from './backend-journal.js'
@@ -20,6 +21,7 @@ export function backendContract(name: string, makeStore: () => Promise<FreshStor
     const context = useBackend(makeStore)
     journals(context)
     heads(context)
+    followedHeads(context)
     mailboxes(context)
     snapshots(context)
     signals(context)

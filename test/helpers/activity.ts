@@ -70,6 +70,7 @@ function observe(backend: Backend, closed: () => void): Backend {
       get: counted((thread) => heads.get(thread)),
       list: counted((filter) => heads.list(filter)),
       restless: counted((partition) => heads.restless(partition)),
+      follow: (told) => heads.follow(told),
     },
     mailbox: {
       put: counted((send) => mailbox.put(send)),

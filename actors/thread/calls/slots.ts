@@ -104,6 +104,8 @@ export interface Slots {
   heldByChildren: number
   /** Open calls that no other thread answers. */
   own: number
+  /** Open calls whose child was called. */
+  sent: number
   /** Children have reported whose files are not merged yet. */
   joining: number
   /** Calls before this one need no child any more, or have called theirs. */
@@ -145,6 +147,7 @@ export function createSlots(
     held: 0,
     heldByChildren: 0,
     own: 0,
+    sent: 0,
     joining: 0,
     called: 0,
     drained: 0,
@@ -236,8 +239,9 @@ function count(slots: Slots, slot: Slot): void {
 }
 
 /** Nobody is to be asked about the outcome. */
-function done(slots: Slots, { call, join }: Slot): void {
+function done(slots: Slots, { call, join, sent }: Slot): void {
   slots.open--
+  if (sent) slots.sent--
   if (join) slots.joining--
   if (!call.child) slots.own--
 }

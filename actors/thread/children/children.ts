@@ -100,6 +100,7 @@ function beginCall(state: ThreadState, record: ChildCalled & { readonly at: numb
   const slot = slots.items[record.index]
   if (!slot?.call.child || slot.sent || slot.outcome) return false
   slot.sent = true
+  slots.sent++
   slots.called = record.index + 1
   const start = startOf(state, record)
   if (!start) {

@@ -157,9 +157,19 @@ export function readQueued(state: ThreadState, { message, rules }: Pick<QueuedMe
   const { transcript, pendingReplies, turn } = state
   transcript.items.push(message)
   if (message.role !== 'system' && (!message.silent || state.opening === undefined)) state.opening = message.text
+  if (!state.title && message.role === 'user' && !message.silent) state.title = titleOf(message.id, message.text)
   if (rules && turn) turn.messageRules = joined(turn.messageRules, rules)
   if (pendingReplies.length === 0 || !turn) return
   for (const reply of pendingReplies) if (reply.message === message.id) reply.run ??= turn.run
+}
+
+const titleLength = 80
+
+/** One line, so short that it can stand in a list. */
+export function titleOf(id: string, text: string): NonNullable<ThreadState['title']> {
+  // More than enough of a long text; half of a pair at the end is no character.
+  const line = text.slice(0, 8 * titleLength).replaceAll(/\s+/g, ' ').trim()
+  return { id, text: line.slice(0, titleLength).replace(/[\uD800-\uDBFF]$/, '') }
 }
 
 /** A further message adds conditions; of the rounds, the last word counts. */

@@ -17,6 +17,8 @@ import { OwnerLink } from './socket/owner-link.js'
 import { refuseEmptied } from './files/mark.js'
 import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
 import type { Database } from './database/driver.js'
+import { headsTopic } from './database/follow-heads.js'
+import type { Bell } from './database/follow-heads.js'
 import { createStoreReader } from './database/reader.js'
 import type { StoreReader } from './database/reader.js'
 import { noStore, openForReading } from './database/schema.js'
@@ -56,7 +58,8 @@ function createClient(parts: ClientParts): Backend {
     assertOpen()
     throw clientMayNot(action)
   }
-  const reader = createStoreReader(database, assertOpen)
+  const bell: Bell = (ring) => link.subscribe(headsTopic, ring, ring)
+  const reader = createStoreReader(database, bell, assertOpen)
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
@@ -139,6 +142,9 @@ async function putMail({ folder, durability, link }: ClientParts, send: Send): P
   if (!stored) throw await folderInUse(folder)
 }
 
+/** Nobody listens in this process. */
+const alone = { arrived: () => undefined, committed: () => undefined }
+
 /** False while someone holds the lock. */
 async function putAlone(
   { folder, durability }: Pick<ClientParts, 'folder' | 'durability'>,
@@ -148,7 +154,7 @@ async function putAlone(
   const ownership = await takeOwnership(folder)
   if (!ownership) return false
   try {
-    const { writer, writes, close } = await openLocalStore(folder, durability, () => undefined)
+    const { writer, writes, close } = await openLocalStore(folder, durability, alone)
     try {
       const stored = writer.add((arrived) => writes.putMail(send, body, arrived))
       writer.flush()

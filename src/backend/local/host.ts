@@ -21,6 +21,8 @@ import { createLocalKeyCheck } from './key-check.js'
 import { OwnerLink } from './socket/owner-link.js'
 import { folderInUse, keyFile, persist, prepareFolder, takeOwnership } from './owner.js'
 import type { Ownership } from './owner.js'
+import { headsTopic } from './database/follow-heads.js'
+import type { Bell } from './database/follow-heads.js'
 import { createStoreReader } from './database/reader.js'
 import type { Durability } from './database/schema.js'
 import { OwnerServer } from './socket/server.js'
@@ -44,16 +46,22 @@ export async function openHost(dir: string, durability: Durability, self: HostSe
   })
   if (!ownership) throw await folderInUse(folder)
   const watchers = new Set<(thread: string) => void>()
+  const rings = new Set<() => void>()
   let store: LocalStore | undefined
   try {
-    store = await openLocalStore(folder, durability, (threads) => {
-      for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
+    store = await openLocalStore(folder, durability, {
+      arrived: (threads) => {
+        for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
+      },
+      committed: () => {
+        for (const ring of rings) ring()
+      },
     })
     // Parts that cannot be removed take room, nothing else: no reason to refuse the folder.
     await sweepParts(folder, systemClock.now()).catch((error: unknown) =>
       process.emitWarning(`${folder}: ${String(error)}`),
     )
-    return await createHost({ folder, path, ownership, store, watchers, self })
+    return await createHost({ folder, path, ownership, store, watchers, rings, self })
   } catch (error) {
     store?.close()
     await ownership.release()
@@ -75,10 +83,12 @@ interface HostParts {
   readonly ownership: Ownership
   readonly store: LocalStore
   readonly watchers: Set<(thread: string) => void>
+  /** Called after every transaction. */
+  readonly rings: Set<() => void>
   readonly self: HostSelf
 }
 
-async function createHost({ folder, path, ownership, store, watchers, self }: HostParts): Promise<Backend> {
+async function createHost({ folder, path, ownership, store, watchers, rings, self }: HostParts): Promise<Backend> {
   const { database, writes, writer } = store
   const topics = createTopics()
   let open = true
@@ -91,7 +101,12 @@ async function createHost({ folder, path, ownership, store, watchers, self }: Ho
   ]
   const put = createPut(writer, writes)
   const server = await OwnerServer.listen(path, { put, topics, hosts })
-  const reader = createStoreReader(database, assertOpen)
+  rings.add(() => server.forward(headsTopic, null))
+  const bell: Bell = (ring) => {
+    rings.add(ring)
+    return () => void rings.delete(ring)
+  }
+  const reader = createStoreReader(database, bell, assertOpen)
   const putBlob: BlobRows['put'] = (hash, bytes) => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   let closing: Promise<void> | undefined
   return {

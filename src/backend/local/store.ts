@@ -25,7 +25,7 @@ export interface LocalStore {
 export async function openLocalStore(
   folder: string,
   durability: Durability,
-  arrived: (threads: ReadonlySet<string>) => void,
+  { arrived, committed }: Pick<WriterHooks, 'arrived' | 'committed'>,
 ): Promise<LocalStore> {
   const database = await openForOwner(join(folder, 'skein.db'), durability)
   let mark: Mark | undefined
@@ -33,7 +33,7 @@ export async function openLocalStore(
     const writes = new Writes(database)
     reportLoss(folder, writes)
     mark = new Mark(folder, writes.heights)
-    const writer = new Writer(database, { arrived, ...createMarkHooks(mark, writes) })
+    const writer = new Writer(database, { arrived, ...createMarkHooks(mark, writes, committed) })
     const close = (): void => {
       writer.close()
       database.close()
@@ -59,7 +59,7 @@ function reportLoss(folder: string, writes: Writes): void {
 }
 
 /** The mark follows the database. A mark that cannot be written fails no commit, which is durable by then. */
-function createMarkHooks(mark: Mark, writes: Writes): Omit<WriterHooks, 'arrived'> {
+function createMarkHooks(mark: Mark, writes: Writes, committed: () => void): Omit<WriterHooks, 'arrived'> {
   let failing = false
   const warnOnce = (work: () => void): void => {
     try {
@@ -77,6 +77,7 @@ function createMarkHooks(mark: Mark, writes: Writes): Omit<WriterHooks, 'arrived
     committed: () => {
       const notes = writes.committed()
       if (notes !== '') warnOnce(() => mark.write(notes))
+      committed()
     },
     rolledBack: () => writes.rolledBack(),
     settled: () => warnOnce(() => mark.settle(writes.heights)),

@@ -232,6 +232,11 @@ function createHeads(instance: Instance): Heads {
       instance.assertOpen()
       return store.restless()
     },
+    follow(told) {
+      instance.assertOpen()
+      const { stop, ...follower } = store.follow(told)
+      return { ...follower, stop: instance.stoppable(stop) }
+    },
   }
 }
 

@@ -7,12 +7,15 @@
  */
 import { blobsNamedIn, cursorNumber, isRestless, listedAtOnce, matches } from '../checks.js'
 import type { Json } from '../../core/json.js'
+import { tell } from '../topics.js'
 import type {
   Commit,
   CommitResult,
   Entry,
   Head,
+  HeadChange,
   HeadFilter,
+  HeadFollower,
   Removal,
   RemovalResult,
   Send,
@@ -52,6 +55,7 @@ export class MemoryStore {
   private readonly threads = new Map<string, Thread>()
   private readonly trees = new Map<string, KeptEntry[]>()
   private readonly boxes = new Map<string, Box>()
+  private readonly followers = new Set<(change: HeadChange) => void>()
   private position = 0
   private threadNumber = 0
   private mailNumber = 0
@@ -62,6 +66,7 @@ export class MemoryStore {
     const epoch = thread?.epoch ?? 0
     if (seq !== commit.expected || commit.epoch < epoch) return { ok: false, seq, epoch }
     this.append(commit, thread)
+    if (this.followers.size > 0 && commit.head) this.tellHead(commit.thread, [...this.followers])
     this.finish(commit.thread, commit.done)
     commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
     return { ok: true, position: this.position }
@@ -105,6 +110,23 @@ export class MemoryStore {
       .map(([id, { head, seq }]) => ({ ...head, thread: id, seq }))
   }
 
+  follow(told: (change: HeadChange) => void): HeadFollower {
+    // A wrapper of its own, so that the same function may follow twice.
+    const follower = (change: HeadChange): void => told(change)
+    for (const id of this.threads.keys()) this.tellHead(id, [follower])
+    this.followers.add(follower)
+    const current = async (): Promise<number> => this.position
+    return { ready: current(), current, stop: () => void this.followers.delete(follower) }
+  }
+
+  private tellHead(id: string, followers: Iterable<(change: HeadChange) => void>): void {
+    const thread = this.threads.get(id)
+    if (!thread) return
+    const { position } = this
+    const change = { position, born: thread.number, head: { ...thread.head, thread: id, seq: thread.seq } }
+    for (const follower of followers) tell(() => follower(change))
+  }
+
   readMail(thread: string, after: number): StoredMail[] {
     const found: StoredMail[] = []
     for (const [number, { id, body }] of this.boxes.get(thread)?.mail ?? []) {
@@ -128,6 +150,7 @@ export class MemoryStore {
       this.snapshots.delete(id)
     }
     this.trees.delete(root)
+    for (const follower of [...this.followers]) tell(() => follower({ position: this.position, removed: root }))
     return { ok: true }
   }
 

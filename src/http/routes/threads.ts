@@ -1,6 +1,6 @@
 /** Routes of threads: to create, list, read and delete them, and to steer their turns. */
 import { z } from 'zod'
-import type { ThreadFilter, ThreadInfo } from '../../index.js'
+import type { ThreadInfo, ThreadQuery } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
 import { route } from '../route.js'
@@ -66,7 +66,7 @@ const listThreads = route({
   method: 'get',
   path: '/threads',
   name: 'list_threads',
-  summary: 'Lists threads, oldest first.',
+  summary: 'Lists threads, oldest first unless `sort` says otherwise.',
   scope: 'read',
   query: {
     status: z.enum(statuses).optional(),
@@ -75,6 +75,9 @@ const listThreads = route({
     parent: threadId.optional(),
     root: threadId.optional(),
     pending: flag.optional(),
+    roots: flag.optional().describe('Only threads without a parent'),
+    q: z.string().max(200).optional().describe('A text in title, id, name, agent, reference or tags'),
+    sort: z.enum(['created', 'newest', 'updated', 'cost']).optional(),
     limit: count(mostListed).optional(),
     cursor: z.string().optional(),
   },
@@ -84,23 +87,33 @@ const listThreads = route({
     schema: z.object({ threads: z.array(threadInfo), next: z.string().optional() }),
   },
   isTool: true,
-  async run({ skein, principal, query: { pending, limit = 100, ...rest } }) {
-    const filter = { ...defined(rest), limit, ...(pending && { pending: true as const }) }
-    return isBound(principal) ? listVisible({ skein, principal }, filter) : skein.threads.list(filter)
+  async run({ skein, principal, query: { pending, roots: rootsOnly, limit = 100, ...rest } }) {
+    const filter = { ...defined({ ...rest, rootsOnly }), limit, ...(pending && { pending: true as const }) }
+    return isBound(principal) ? listVisible({ skein, principal }, filter) : listPage(skein, filter)
   },
 })
+
+type Page = { readonly threads: readonly ThreadInfo[]; readonly next?: string }
+
+/** What only the directory knows waits until it has read all threads. */
+function listPage(skein: RouteScene['skein'], { q, sort, rootsOnly, ...filter }: ThreadQuery): Promise<Page> {
+  const isPlain = q === undefined && sort === undefined && !rootsOnly
+  return isPlain
+    ? skein.threads.list(filter)
+    : skein.directory().list({ ...filter, ...defined({ q, sort, rootsOnly }) })
+}
 
 /** Pages on until the page is full: most of what there is may belong to others. */
 async function listVisible(
   { skein, principal }: Pick<RouteScene, 'skein' | 'principal'>,
-  filter: ThreadFilter & { readonly limit: number },
-): Promise<{ readonly threads: readonly ThreadInfo[]; readonly next?: string }> {
+  filter: ThreadQuery & { readonly limit: number },
+): Promise<Page> {
   const guard = createTreeGuard(skein, principal)
   const threads: ThreadInfo[] = []
   let cursor = filter.cursor
   do {
     const left = filter.limit - threads.length
-    const page = await skein.threads.list({ ...filter, limit: left, ...defined({ cursor }) })
+    const page = await listPage(skein, { ...filter, limit: left, ...defined({ cursor }) })
     threads.push(...(await guard.visible(page.threads)))
     cursor = page.next
   } while (cursor !== undefined && threads.length < filter.limit)
@@ -117,6 +130,32 @@ const getThread = route({
   answer: { status: 200, description: 'The thread', schema: threadInfo },
   isTool: true,
   run: async ({ skein, params }) => (await skein.threads.get(params.thread)).info(),
+})
+
+const countThreads = route({
+  method: 'get',
+  path: '/threads/{thread}/counts',
+  name: 'count_threads',
+  summary: 'How many threads there are, the thread and all below it: at work, waiting, failed; and what they have used.',
+  scope: 'read',
+  params: thread,
+  answer: {
+    status: 200,
+    description: 'The counts, and the position that they are true for',
+    schema: z.object({
+      threads: z.number(),
+      working: z.number(),
+      waiting: z.number(),
+      failed: z.number(),
+      unknown: z.number(),
+      dead: z.number(),
+      tokens: z.number(),
+      costUsd: z.number(),
+      position: z.number(),
+    }),
+  },
+  isTool: true,
+  run: ({ skein, params }) => skein.directory().counts(params.thread),
 })
 
 const deleteThread = route({
@@ -256,6 +295,7 @@ export const threadRoutes = [
   createThread,
   listThreads,
   getThread,
+  countThreads,
   deleteThread,
   stopThread,
   pauseThread,

@@ -23,8 +23,10 @@ import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
 import type { WaitOptions } from '../watch/run.js'
 import { createInbox } from './inbox.js'
-import { filterSchema, toHeadFilter, toThreadInfo } from './thread-info.js'
-import type { ThreadFilter, ThreadInfo } from './thread-info.js'
+import { SharedDirectory } from '../watch/directory/directory.js'
+import type { ThreadDirectory } from '../watch/directory/directory.js'
+import { filterSchema, toHeadFilter, toThreadInfo } from '../watch/directory/thread-info.js'
+import type { ThreadFilter, ThreadInfo } from '../watch/directory/thread-info.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
 import { keySource } from '../secrets/key-source.js'
@@ -69,6 +71,11 @@ export interface SkeinClient {
     delete(root: string, options?: { readonly terminate?: boolean }): Promise<void>
     list(filter?: ThreadFilter): Promise<{ readonly threads: readonly ThreadInfo[]; readonly next?: string }>
   }
+  /**
+   * All threads in memory, followed from the first call on until the skein is closed. `threads.list` and `inbox.list`
+   * then answer from it.
+   */
+  directory(): ThreadDirectory
   /** What threads wait for a person to decide or to give. */
   readonly inbox: Inbox
   /** Values that children wait for before they begin. */
@@ -169,10 +176,11 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   return createClient({ backend, clock, random, secrets })
 }
 
-export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient {
+export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>): SkeinClient {
   const closed = new AbortController()
   setMaxListeners(0, closed.signal) // one for every watcher
-  const services: ThreadServices = { ...parts, closed: closed.signal }
+  const directory = new SharedDirectory(parts.backend, closed.signal)
+  const services: ThreadServices = { ...parts, closed: closed.signal, directory }
   const { backend, random } = services
   const get = async (id: string): Promise<Thread> =>
     createThread(services, (await backend.heads.get(id)) ?? threadMissing(id))
@@ -201,10 +209,15 @@ export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient
       delete: (root, options) => deleteTree(services, root, options),
       async list(filter = {}) {
         checkOptions(filterSchema, filter, 'threads.list')
+        if (directory.isReady) {
+          const { position: _, ...page } = await directory.list(filter)
+          return page
+        }
         const { heads, next } = await backend.heads.list(toHeadFilter(filter))
         return { threads: heads.map(toThreadInfo), ...defined({ next }) }
       },
     },
+    directory: () => directory.open(),
     inbox: createInbox(services),
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),

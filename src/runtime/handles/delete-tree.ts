@@ -12,7 +12,7 @@ import { failParked, waitForSignals } from '../watch/until-settled.js'
 const deleteSchema = z.strictObject({ terminate: z.boolean().optional() })
 
 export async function deleteTree(
-  { backend, clock, random, closed }: Omit<ThreadServices, 'secrets'>,
+  { backend, clock, random, closed }: Pick<ThreadServices, 'backend' | 'clock' | 'random' | 'closed'>,
   root: string,
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {

@@ -5,30 +5,22 @@
  * - A decision is a command to the thread: its promise resolves when it is durable, and a second one is refused.
  */
 import { z } from 'zod'
-import type { Pending, StoredHead } from '../../backend/port.js'
+import type { StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
 import { toJson } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
 import { eachHead } from '../journal/heads.js'
 import { checkOptions } from '../../core/options.js'
 import { decisionSchema } from './options.js'
 import { sendCommand } from './send-command.js'
 import { createQueue } from '../watch/async-queue.js'
 import { createIteration } from '../../core/async/iteration.js'
+import { inboxOf, itemsOf } from '../watch/directory/inbox-item.js'
+import type { InboxItem } from '../watch/directory/inbox-item.js'
 import type { ThreadServices } from './services.js'
 import { toTreeSignal, treeTopic } from '../watch/topics.js'
-
-export interface InboxItem extends Pending {
-  /** `<thread>/<call>`: what `approve`, `reject` and `answer` take. */
-  readonly id: string
-  readonly thread: string
-  /** Ids from the root down to the thread. */
-  readonly path: readonly string[]
-  readonly agent: string
-  /** Of a child: what its parent calls it. */
-  readonly reference?: string
-}
 
 export interface InboxFilter {
   /** Only what waits in this tree. */
@@ -38,10 +30,8 @@ export interface InboxFilter {
 
 export interface Inbox {
   list(filter?: InboxFilter): Promise<readonly InboxItem[]>
-  /** The list now, and again whenever it has changed. */
-  watch(
-    filter: InboxFilter & { readonly root: string; readonly signal?: AbortSignal },
-  ): AsyncIterable<readonly InboxItem[]>
+  /** The list now, and again whenever it has changed. Of all trees it is kept by the directory, which it opens. */
+  watch(filter?: InboxFilter & { readonly signal?: AbortSignal }): AsyncIterable<readonly InboxItem[]>
   /** Lets the call run, with other args where they are given. */
   approve(
     id: string,
@@ -55,22 +45,23 @@ export interface Inbox {
 
 const text = z.string().optional()
 const filterSchema = z.strictObject({ root: text, thread: text })
-const watchSchema = z.strictObject({ root: z.string(), thread: text, signal: z.instanceof(AbortSignal).optional() })
+const watchSchema = z.strictObject({ root: text, thread: text, signal: z.instanceof(AbortSignal).optional() })
 const approveSchema = decisionSchema.extend({ args: z.unknown().optional() })
 const answerSchema = z.strictObject({ by: text })
 
 export function createInbox(services: ThreadServices): Inbox {
-  const { backend, clock, random } = services
-  const list = async (filter: InboxFilter = {}): Promise<InboxItem[]> => {
+  const { backend, clock, random, directory } = services
+  const list = async (filter: InboxFilter = {}): Promise<readonly InboxItem[]> => {
     checkOptions(filterSchema, filter, 'inbox.list')
     if (filter.thread !== undefined) {
       const head = await backend.heads.get(filter.thread)
       return head ? itemsOf(head) : []
     }
-    const items: InboxItem[] = []
-    for await (const head of eachHead(backend, { pending: true, ...defined({ root: filter.root }) }))
-      items.push(...itemsOf(head))
-    return items.sort((a, b) => a.requestedAt - b.requestedAt)
+    const { root } = filter
+    if (directory.isReady) return (await directory.inbox(defined({ root }))).items
+    const heads: StoredHead[] = []
+    for await (const head of eachHead(backend, { pending: true, ...defined({ root }) })) heads.push(head)
+    return inboxOf(heads)
   }
   const send = async (id: string, make: (call: string) => Command): Promise<void> => {
     const { thread, call } = parseId(id)
@@ -78,11 +69,11 @@ export function createInbox(services: ThreadServices): Inbox {
   }
   return {
     list,
-    watch: ({ signal, ...filter }) =>
+    watch: ({ signal, ...filter } = {}) =>
       createIteration(
         (ended) => {
           checkOptions(watchSchema, { ...filter, ...defined({ signal }) }, 'inbox.watch')
-          return watchInbox(services, { root: filter.root, signal: ended }, () => list(filter))
+          return watchInbox(services, { ...filter, signal: ended }, () => list(filter))
         },
         [services.closed, signal],
       ),
@@ -107,17 +98,6 @@ export function createInbox(services: ThreadServices): Inbox {
   }
 }
 
-function itemsOf({ thread, path, agent, reference, pending = [] }: StoredHead): InboxItem[] {
-  return pending.map((item) => ({
-    ...item,
-    id: `${thread}/${item.call}`,
-    thread,
-    path,
-    agent,
-    ...defined({ reference }),
-  }))
-}
-
 function parseId(id: string): { readonly thread: string; readonly call: string } {
   const slash = id.lastIndexOf('/')
   if (slash > 0) return { thread: id.slice(0, slash), call: id.slice(slash + 1) }
@@ -128,17 +108,12 @@ function parseId(id: string): { readonly thread: string; readonly call: string }
 }
 
 async function* watchInbox(
-  { backend }: ThreadServices,
-  { root, signal }: { readonly root: string; readonly signal: AbortSignal },
+  services: ThreadServices,
+  { signal, ...filter }: InboxFilter & { readonly signal: AbortSignal },
   list: () => Promise<readonly InboxItem[]>,
 ): AsyncGenerator<readonly InboxItem[]> {
   const bell = createQueue<'ring'>(signal)
-  const ring = (): void => bell.push('ring')
-  const stop = backend.signals.subscribe(
-    treeTopic(root),
-    (value) => toTreeSignal(value)?.kind === 'committed' && ring(),
-    ring,
-  )
+  const stop = await listen(services, filter, () => bell.push('ring'))
   try {
     let before = ''
     for (let rung: 'ring' | undefined = 'ring'; rung; rung = await bell.next()) {
@@ -152,6 +127,21 @@ async function* watchInbox(
     stop()
     bell.close()
   }
+}
+
+/** Rings when the inbox may have changed. Returns what stops it. */
+async function listen(
+  { backend, directory }: ThreadServices,
+  { root, thread }: InboxFilter,
+  ring: () => void,
+): Promise<() => void> {
+  const tree = root ?? (thread === undefined ? undefined : (await backend.heads.get(thread))?.root)
+  if (tree === undefined) {
+    await directory.ready()
+    return directory.listen((heads) => heads.some(({ pending }) => pending) && ring())
+  }
+  const heard = (value: Json): unknown => toTreeSignal(value)?.kind === 'committed' && ring()
+  return backend.signals.subscribe(treeTopic(tree), heard, ring)
 }
 
 type CommandJson = Extract<Command, { kind: 'answer' }>['output']

@@ -5,6 +5,7 @@ import type { Backend } from '../../backend/port.js'
 import type { Clock, Random } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Secrets } from '../secrets/secrets.js'
+import type { SharedDirectory } from '../watch/directory/directory.js'
 
 export interface ThreadServices {
   readonly backend: Backend
@@ -13,6 +14,7 @@ export interface ThreadServices {
   /** Aborted when the skein or the client is closed. */
   readonly closed: AbortSignal
   readonly secrets: Secrets
+  readonly directory: SharedDirectory
 }
 
 export function threadMissing(id: string): never {

@@ -6,8 +6,8 @@ import type { ChildEntry } from '../../../actors/thread/children/list.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { eachHead } from '../journal/heads.js'
 import { wake } from '../journal/wake.js'
-import { toThreadInfo } from './thread-info.js'
-import type { ThreadInfo } from './thread-info.js'
+import { toThreadInfo } from '../watch/directory/thread-info.js'
+import type { ThreadInfo } from '../watch/directory/thread-info.js'
 
 export type { ChildEntry } from '../../../actors/thread/children/list.js'
 

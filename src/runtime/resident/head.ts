@@ -8,16 +8,16 @@ import type { Slot } from '../../../actors/thread/calls/slots.js'
 import { statusReported } from '../../../actors/thread/children/reports.js'
 import type { ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Head, Pending } from '../../backend/port.js'
+import { nanoUsdOf, tokensOf } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
+import type { Failure } from '../../core/failure.js'
 import { callId } from '../../core/records/message.js'
 
+type Writable<Type> = { -readonly [Field in keyof Type]: Type[Field] }
+
+/** Fields are added one by one: a spread for each costs more than all of them. */
 export function headOf(state: ThreadState): Head {
-  const wakeAt = earliestWake(state)
-  const spent = spentBudget(state)
-  const reason = state.endedFor ?? state.pausedFor ?? (spent && `nothing is left of ${spent}`)
-  const pending = pendingOf(state)
-  const dead = Object.keys(state.dead).length
-  return {
+  const head: Writable<Head> = {
     agent: state.agent,
     status: statusReported(state),
     root: state.path[0] ?? state.id,
@@ -26,22 +26,66 @@ export function headOf(state: ThreadState): Head {
     rest: atRest(state),
     createdAt: state.createdAt,
     updatedAt: state.updatedAt,
-    ...(state.parent !== undefined && { parent: state.parent }),
-    ...(state.child && childName(state, state.child.reference)),
-    ...(wakeAt !== undefined && { wakeAt }),
-    ...(reason !== undefined && { reason }),
-    ...(pending.length > 0 && { pending }),
-    ...(dead > 0 && { dead }),
   }
+  const wakeAt = earliestWake(state)
+  const reason = reasonOf(state)
+  const dead = Object.keys(state.dead).length
+  if (state.parent !== undefined) head.parent = state.parent
+  if (state.child) nameChild(head, state, state.child.reference)
+  if (wakeAt !== undefined) head.wakeAt = wakeAt
+  if (reason !== undefined) head.reason = reason
+  addPending(head, state)
+  if (dead > 0) head.dead = dead
+  addWork(head, state)
+  return head
+}
+
+function reasonOf(state: ThreadState): string | undefined {
+  const spent = spentBudget(state)
+  return state.endedFor ?? state.pausedFor ?? (spent && `nothing is left of ${spent}`)
+}
+
+function addPending(head: Writable<Head>, state: ThreadState): void {
+  const pending = pendingOf(state)
+  if (pending.length === 0) return
+  head.pending = pending
+  const unknown = pending.filter((each) => each.unknown).length
+  if (unknown > 0) head.unknown = unknown
+}
+
+/** What it is about, how far it is, and what it has used. */
+function addWork(head: Writable<Head>, state: ThreadState): void {
+  const { title, step, turn, lastTurn, budget, slots } = state
+  if (title && title.text !== '') head.title = title.text
+  if (step > 0) head.step = step
+  if (turn) head.turnAt = turn.startedAt
+  else if (lastTurn?.failure) head.error = errorText(lastTurn.failure)
+  const queued = turn ? slots.open - slots.own - slots.sent : 0
+  if (queued > 0) head.queued = queued
+  if (budget) head.left = budget.left
+  addUsed(head, state)
+}
+
+function addUsed(head: Writable<Head>, { usage, usageBelow }: ThreadState): void {
+  const [tokens, nanoUsd] = [tokensOf(usage), nanoUsdOf(usage.costUsd)]
+  const [below, belowUsd] = [tokensOf(usageBelow), nanoUsdOf(usageBelow.costUsd)]
+  if (below > 0 || belowUsd > 0)
+    head.usage = { tokens, nanoUsd, tree: { tokens: tokens + below, nanoUsd: nanoUsd + belowUsd } }
+  else if (tokens > 0 || nanoUsd > 0) head.usage = { tokens, nanoUsd }
+}
+
+const errorLength = 80
+
+function errorText({ code, message }: Failure): string {
+  return `${code}: ${message.slice(0, errorLength).replace(/[\uD800-\uDBFF]$/, '')}`
 }
 
 /** A child as its parent and people know it. */
-function childName(
-  { tags, statusText: says }: ThreadState,
-  reference: string,
-): Pick<Head, 'reference' | 'name' | 'says'> {
+function nameChild(head: Writable<Head>, { tags, statusText: says }: ThreadState, reference: string): void {
   const name = tags.find((tag) => tag.startsWith('name:'))?.slice('name:'.length)
-  return { reference, ...defined({ name, says }) }
+  head.reference = reference
+  if (name !== undefined) head.name = name
+  if (says !== undefined) head.says = says
 }
 
 const nothing: readonly Pending[] = []

@@ -26,7 +26,7 @@ import {
 } from './rows.js'
 import { notRemoved } from './schema.js'
 
-const headColumns = jsonRow({
+export const headColumns = jsonRow({
   tid: 'number',
   id: 'text',
   seq: 'number',
@@ -44,7 +44,7 @@ const headColumns = jsonRow({
   more: 'text',
 })
 
-export function createLocalHeads(database: Database, assertOpen: () => void): Heads {
+export function createLocalHeads(database: Database, assertOpen: () => void): Omit<Heads, 'follow'> {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${notRemoved}`)
   const restless = database.query(
     `SELECT ${headColumns} FROM threads 
@@ -113,7 +113,7 @@ function conditions(filter: HeadFilter): { where: string; values: Value[] } {
 
 const lenient = new TextDecoder()
 
-function headOf(stored: unknown): StoredHead | undefined {
+export function headOf(stored: unknown): StoredHead | undefined {
   try {
     return wholeHead(JSON.parse(text(stored)))
   } catch (thrown) {

@@ -9,6 +9,8 @@
 import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../../port.js'
 import type { BlobRows } from './blobs.js'
 import type { Database, Row } from './driver.js'
+import { LocalHeadFollower } from './follow-heads.js'
+import type { Bell } from './follow-heads.js'
 import { createLocalHeads } from './heads.js'
 import { createJournalReader } from './read-journal.js'
 import { blobKey, bytesIn, corrupt, damageIn, integer, json, bytesColumn, reading, text } from './rows.js'
@@ -22,7 +24,7 @@ export interface StoreReader {
   readonly blobs: Pick<BlobRows, 'find' | 'has'>
 }
 
-export function createStoreReader(database: Database, assertOpen: () => void): StoreReader {
+export function createStoreReader(database: Database, bell: Bell, assertOpen: () => void): StoreReader {
   const mail = database.query(
     `SELECT number, ${bytesColumn('id')}, ${bytesColumn('body')} FROM mail
      WHERE thread = ? AND number > ? ORDER BY number`,
@@ -46,7 +48,10 @@ export function createStoreReader(database: Database, assertOpen: () => void): S
         return reading((): StoredEntry[] => journal.readTree(root, range), root)
       },
     },
-    heads: createLocalHeads(database, assertOpen),
+    heads: {
+      ...createLocalHeads(database, assertOpen),
+      follow: (told) => new LocalHeadFollower({ database, bell, assertOpen }, told),
+    },
     mailbox: {
       read: async (thread, after) => {
         assertOpen()

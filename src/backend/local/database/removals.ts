@@ -29,6 +29,10 @@ function prepare(database: Database) {
          SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = mail.thread WHERE threads.root = ?
        )`,
     ),
+    // Who follows heads learns from it that a tree is no more.
+    count: database.write(
+      "INSERT INTO meta VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+    ),
     mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
     unswept: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'unswept'`),
     next: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed LIMIT 1`),
@@ -72,12 +76,13 @@ export class Removals {
   }
 
   remove({ root, expected, epoch }: Removal): RemovalResult {
-    const { top, hide, dropMail, mark } = this.statements
+    const { top, hide, dropMail, count, mark } = this.statements
     const row = top.one(root)
     const found = { seq: integer(row?.[0] ?? 0), epoch: integer(row?.[1] ?? 0) }
     if (!row || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }
     dropMail.run(root)
     hide.run(root)
+    count.run()
     mark.run(1)
     return { ok: true }
   }

@@ -2,11 +2,12 @@
  * From rows of SQLite to values of the port: checked columns, and errors of the driver as SkeinErrors that say what to
  * do. Owns no statement.
  */
+import type { z } from 'zod'
 import { defined } from '../../../core/defined.js'
 import { isSkeinError, SkeinError } from '../../../core/failure.js'
 import type { Json } from '../../../core/json.js'
 import { moreSchema, pendingSchema } from '../../head-schema.js'
-import type { Head, Pending } from '../../port.js'
+import type { Pending } from '../../port.js'
 
 /** `thread`: the one whose data is damaged, if it is known. */
 export function corrupt(
@@ -84,7 +85,7 @@ export function pendings(value: unknown): Pending[] {
   return parsed.data
 }
 
-export function optionalFields(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead'> {
+export function optionalFields(value: unknown): z.infer<typeof moreSchema> {
   const parsed = moreSchema.safeParse(json(value))
   if (!parsed.success) throw corrupt('expected what a thread is called')
   return parsed.data

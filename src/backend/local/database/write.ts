@@ -19,8 +19,8 @@ import { notRemoved } from './schema.js'
 
 interface KnownThread {
   readonly tid: number
-  /** The fields of the head that rarely change, as one text. */
-  steady: string
+  /** The last head; absent where it is not known. */
+  head?: Head
 }
 
 const knownThreads = 10_000
@@ -37,15 +37,15 @@ function prepare(database: Database) {
     create: database.write(
       `INSERT INTO threads (
          tid, id, seq, epoch, status, updated,
-         rest, wake, agent, parent, root, path, tags, created, pending, more
+         more, rest, wake, agent, parent, root, path, tags, created, pending
        )
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
-    advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
+    advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?, more = ? ${fence}`),
     rewrite: database.write(
       `UPDATE threads SET
-         seq = ?, epoch = ?, status = ?, updated = ?,
-         rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ?
+         seq = ?, epoch = ?, status = ?, updated = ?, more = ?,
+         rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?
        ${fence}`,
     ),
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
@@ -224,29 +224,34 @@ export class Writes {
     if (!row) {
       const found = find.one(thread)
       if (!found) return expected === 0 ? 0 : undefined
-      row = { tid: integer(found[0]), steady: '' }
+      row = { tid: integer(found[0]) }
       this.remember(thread, row)
     }
     if (!head) return touch.run(epoch, row.tid, expected, epoch).changes === 1 ? row.tid : undefined
-    const moving: Value[] = [expected + (entry?.count ?? 0), epoch, head.status, head.updatedAt]
-    const steady = steadyText(head)
+    const moving: Value[] = [expected + (entry?.count ?? 0), epoch, head.status, head.updatedAt, moreText(head)]
     const { changes } =
-      steady === row.steady
+      row.head && isSteady(row.head, head)
         ? advance.run(...moving, row.tid, expected, epoch)
         : rewrite.run(...moving, ...steadyValues(head), row.tid, expected, epoch)
     if (changes !== 1) return undefined
-    row.steady = steady
+    row.head = head
     return row.tid
   }
 
   private create(commit: Commit, head: Head): number | undefined {
-    const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt]
+    const moving: Value[] = [
+      commit.entry?.count ?? 0,
+      commit.epoch,
+      head.status,
+      head.updatedAt,
+      moreText(head),
+    ]
     const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
     const first = insert()
     const { changes, rowid } =
       first.changes === 1 || !this.removals.free(commit.thread, this.given.position) ? first : insert()
     if (changes !== 1) return undefined
-    this.remember(commit.thread, { tid: rowid, steady: steadyText(head) })
+    this.remember(commit.thread, { tid: rowid, head })
     return rowid
   }
 
@@ -260,13 +265,9 @@ export class Writes {
   }
 }
 
+/** The fields that rarely change. */
 function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason, dead } =
-    head
-  const more =
-    (reference ?? name ?? says ?? reason ?? dead) === undefined
-      ? null
-      : JSON.stringify({ reference, name, says, reason, dead })
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending } = head
   return [
     rest ? 1 : 0,
     wakeAt ?? null,
@@ -277,10 +278,32 @@ function steadyValues(head: Head): Value[] {
     JSON.stringify(tags),
     createdAt,
     pending ? JSON.stringify(pending) : null,
-    more,
   ]
 }
 
-function steadyText(head: Head): string {
-  return JSON.stringify(steadyValues(head))
+/** Whether no steady field has changed. Compared one by one: most are the same object. */
+function isSteady(before: Head, head: Head): boolean {
+  return (
+    before.rest === head.rest &&
+    before.wakeAt === head.wakeAt &&
+    before.agent === head.agent &&
+    before.parent === head.parent &&
+    before.root === head.root &&
+    before.createdAt === head.createdAt &&
+    isSame(before.path, head.path) &&
+    isSame(before.tags, head.tags) &&
+    isSame(before.pending, head.pending)
+  )
+}
+
+function isSame(before: unknown, now: unknown): boolean {
+  return before === now || JSON.stringify(before) === JSON.stringify(now)
+}
+
+/** The fields that no query filters by, as one object. */
+function moreText(head: Head): string | null {
+  const { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued } = head
+  const more = { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued }
+  const text = JSON.stringify(more)
+  return text === '{}' ? null : text
 }

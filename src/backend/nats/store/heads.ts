@@ -12,6 +12,7 @@ import { lastBarrier } from './barrier.js'
 import { headOfNote, readHeader, tailOfCommit } from './commit-message.js'
 import type { CommitNote, HeadRow } from './commit-message.js'
 import type { Directory } from './directory.js'
+import { NatsHeadFollower } from './follow-heads.js'
 
 /** A head and the sequence of its thread's first message, by which heads are listed. */
 interface FoundHead {
@@ -120,6 +121,7 @@ export function createNatsHeads(context: NatsContext, directory: Directory): Hea
           : await scan(subjects.logOfPartition(partition), isRestless, await lastBarrier(context, partition))
       return all.map(({ head }) => head)
     },
+    follow: (told) => new NatsHeadFollower(context, told),
   }
 }
 

@@ -9,6 +9,7 @@ import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import type { Thread } from '../../../../src/runtime/handles/thread.js'
 import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
+import { toThreadInfo } from '../../../../src/runtime/watch/directory/thread-info.js'
 import { headOf } from '../../../../src/runtime/resident/head.js'
 import { collect } from '../../../helpers/deferred.js'
 import { happenings, live } from '../../../helpers/life.js'
@@ -102,10 +103,13 @@ onEveryStore('what reads a thread', (world) => {
         expect(now.children.map(({ topic: _, usage: __, failure: ___, ...entry }) => entry)).toEqual(
           await thread.children(),
         )
+        expect(await thread.info()).toEqual((await client.directory().list({ sort: 'newest', limit: 1 })).threads[0])
         for (const turn of endedTurns(records)) await checkTurn(thread, turn)
       }),
       { numRuns: times(40, 400) },
     )
+    const { heads } = await backend.heads.list({})
+    expect((await client.directory().list()).threads).toEqual(heads.map(toThreadInfo))
     await client.close()
     await backend.close()
   })

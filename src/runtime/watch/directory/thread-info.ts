@@ -3,9 +3,11 @@
  * the store's own types stay with the store.
  */
 import { z } from 'zod'
-import type { Status } from '../../../actors/thread/state.js'
-import type { HeadFilter, Pending, StoredHead } from '../../backend/port.js'
-import { defined } from '../../core/defined.js'
+import type { Status } from '../../../../actors/thread/state.js'
+import type { HeadFilter, HeadUsage, Pending, StoredHead } from '../../../backend/port.js'
+import { toBudget } from '../../../core/budget.js'
+import type { Budget } from '../../../core/budget.js'
+import { defined } from '../../../core/defined.js'
 
 /** What a thread does; `damaged` where its entry in the index cannot be read. */
 export type ThreadStatus = Status | 'damaged'
@@ -38,12 +40,34 @@ export interface ThreadInfo {
   readonly pending?: readonly Pending[]
   /** How many of its children failed for good: its dead letters. */
   readonly dead?: number
+  /** The beginning of the first message that it was sent. */
+  readonly title?: string
+  /** What it has used; `tree`: with all below it, as far as they have reported. Absent where nothing was used. */
+  readonly usage?: UsedAmounts & { readonly tree?: UsedAmounts }
+  /** What is left of its budget; a kind without a limit is absent. */
+  readonly left?: Budget
+  /** Steps begun. */
+  readonly step?: number
+  /** When the running turn began. */
+  readonly turnAt?: number
+  /** Why its last turn failed: the code, and the beginning of the message. */
+  readonly error?: string
+  /** Calls that may have run already: someone must say whether they are run again. */
+  readonly unknown?: number
+  /** Calls of children that wait for room. */
+  readonly queued?: number
   readonly createdAt: number
   readonly updatedAt: number
   /** The number of its last record. */
   readonly seq: number
   /** What is wrong with its entry in the index: nothing else here counts. It is made again from the journal. */
   readonly damaged?: string
+}
+
+export interface UsedAmounts {
+  /** Input and output. */
+  readonly tokens: number
+  readonly costUsd: number
 }
 
 export interface ThreadFilter {
@@ -83,9 +107,18 @@ function isStatus(status: string): status is ThreadStatus {
 }
 
 export function toThreadInfo(head: StoredHead): ThreadInfo {
-  const { status, ...info } = head
+  const { status, usage, left, ...rest } = head
+  const info = { ...rest, ...(usage && { usage: usageOf(usage) }), ...(left && { left: toBudget(left) }) }
   if (isStatus(status)) return { ...info, status }
   return { ...info, status: 'damaged', damaged: `this Skein does not know the status ${JSON.stringify(status)}` }
+}
+
+function usageOf({ tree, ...own }: HeadUsage): NonNullable<ThreadInfo['usage']> {
+  return { ...inDollars(own), ...(tree && { tree: inDollars(tree) }) }
+}
+
+function inDollars({ tokens, nanoUsd }: Omit<HeadUsage, 'tree'>): UsedAmounts {
+  return { tokens, costUsd: nanoUsd / 1e9 }
 }
 
 const text = z.string().optional()

@@ -1,0 +1,291 @@
+/**
+ * The heads of all threads in memory, found by what lists ask for. Made of changes of heads alone, so that lists, counts
+ * and the inbox cannot disagree. Owns the rows and their indices; pure to its callers, no I/O.
+ *
+ * - A list costs what it gives where an index is small, and else a walk along its order until the page is full.
+ * - `created` is the order of first commits, with the cursors that the store's own lists have.
+ */
+import type { HeadChange, StoredHead } from '../../../backend/port.js'
+import { SubtreeCounts } from './subtree-counts.js'
+import type { TreeCounts } from './subtree-counts.js'
+import { badCursor, isWanted } from './thread-query.js'
+import type { HeadQuery, ThreadOrder } from './thread-query.js'
+
+interface Row {
+  head: StoredHead
+  readonly born: number
+  /** In the order of updates. */
+  older: Row | undefined
+  newer: Row | undefined
+}
+
+/** Candidates up to this many are sorted; of more, the order is walked. */
+const fewRows = 2_000
+
+type IndexName = 'status' | 'agent' | 'parent' | 'root' | 'tag'
+
+export interface HeadPage {
+  readonly heads: readonly StoredHead[]
+  readonly next?: string
+}
+
+export class HeadTable {
+  readonly #rows = new Map<string, Row>()
+  /** In the order of first commits, with some that were removed. */
+  #byBirth: Row[] = []
+  #isSorted = true
+  #removed = 0
+  #newest: Row | undefined
+  /** Whether rows are in the order of updates already: those that are told first come in any. */
+  #isLinked = false
+  readonly #pending = new Set<Row>()
+  readonly #roots = new Set<Row>()
+  readonly #indices: Readonly<Record<IndexName, Map<string, Set<Row>>>> = {
+    status: new Map(),
+    agent: new Map(),
+    parent: new Map(),
+    root: new Map(),
+    tag: new Map(),
+  }
+  readonly #counts = new SubtreeCounts()
+  readonly #texts = new Map<string, string>()
+
+  get size(): number {
+    return this.#rows.size
+  }
+
+  get(thread: string): StoredHead | undefined {
+    return this.#rows.get(thread)?.head
+  }
+
+  /** In no order. */
+  heads(): Iterable<StoredHead> {
+    return [...this.#rows.values()].map(({ head }) => head)
+  }
+
+  countsOf(thread: string): TreeCounts | undefined {
+    const row = this.#rows.get(thread)
+    return row && this.#counts.of(row.head)
+  }
+
+  pending(root?: string): readonly StoredHead[] {
+    const heads = [...this.#pending].map(({ head }) => head)
+    return root === undefined ? heads : heads.filter((head) => head.root === root)
+  }
+
+  /** Gives the heads that the change has replaced or removed. */
+  apply(change: HeadChange): readonly StoredHead[] {
+    if ('removed' in change) return this.#remove(change.removed)
+    const head = this.#shared(change.head)
+    const row = this.#rows.get(head.thread)
+    if (!row) {
+      this.#add({ head, born: change.born, older: undefined, newer: undefined })
+      return []
+    }
+    const before = row.head
+    this.#unlink(row)
+    this.#reindex(row, head)
+    row.head = head
+    this.#link(row)
+    this.#counts.replace(before, head)
+    return [before]
+  }
+
+  #add(row: Row): void {
+    this.#rows.set(row.head.thread, row)
+    const last = this.#byBirth.at(-1)
+    if (last && last.born > row.born) this.#isSorted = false
+    this.#byBirth.push(row)
+    this.#reindex(row, row.head, true)
+    this.#link(row)
+    this.#counts.replace(undefined, row.head)
+  }
+
+  #remove(root: string): readonly StoredHead[] {
+    const rows = [...(this.#indices.root.get(root) ?? [])]
+    for (const row of rows) {
+      const { head } = row
+      this.#rows.delete(head.thread)
+      for (const [name, keys] of keysOf(head)) for (const key of keys) drop(this.#indices[name], key, row)
+      this.#pending.delete(row)
+      this.#roots.delete(row)
+      this.#unlink(row)
+      this.#counts.replace(head, undefined)
+    }
+    for (const { head } of rows) this.#counts.forget(head.thread)
+    this.#removed += rows.length
+    return rows.map(({ head }) => head)
+  }
+
+  /** Only indices whose key has changed are touched: most commits change the status alone. */
+  #reindex(row: Row, head: StoredHead, isNew = false): void {
+    const before = isNew ? undefined : row.head
+    for (const name of ['status', 'agent', 'parent', 'root'] as const) {
+      if (before?.[name] === head[name]) continue
+      if (before?.[name] !== undefined) drop(this.#indices[name], before[name], row)
+      if (head[name] !== undefined) put(this.#indices[name], head[name], row)
+    }
+    if (before?.tags !== head.tags) {
+      for (const tag of before?.tags ?? []) drop(this.#indices.tag, tag, row)
+      for (const tag of head.tags) put(this.#indices.tag, tag, row)
+    }
+    if (head.pending) this.#pending.add(row)
+    else this.#pending.delete(row)
+    if (head.parent === undefined) this.#roots.add(row)
+  }
+
+  /** Clocks of hosts differ little, so the place of a row that was just updated is near the end. */
+  #link(row: Row): void {
+    if (!this.#isLinked) return
+    let newer: Row | undefined
+    let older = this.#newest
+    while (older && comesBefore(row, older, 'updated') > 0) {
+      newer = older
+      older = older.older
+    }
+    row.older = older
+    row.newer = newer
+    if (older) older.newer = row
+    if (newer) newer.older = row
+    else this.#newest = row
+  }
+
+  #unlink(row: Row): void {
+    if (!this.#isLinked) return
+    if (row.newer) row.newer.older = row.older
+    else if (this.#newest === row) this.#newest = row.older
+    if (row.older) row.older.newer = row.newer
+  }
+
+  /** All that there was has been told. */
+  complete(): void {
+    this.#isLinked = true
+    const rows = [...this.#rows.values()].sort((a, b) => comesBefore(b, a, 'updated'))
+    let older: Row | undefined
+    for (const row of rows) {
+      row.older = older
+      row.newer = undefined
+      if (older) older.newer = row
+      older = row
+    }
+    this.#newest = older
+  }
+
+  list(query: HeadQuery): HeadPage {
+    const { sort = 'created', limit = 1_000, cursor } = query
+    const isAfter = cursor === undefined ? undefined : afterCursor(cursor, sort)
+    const page: Row[] = []
+    const candidates = this.#candidates(query)
+    for (const row of this.#inOrder(candidates, sort)) {
+      if ((isAfter && !isAfter(row)) || !isWanted(row.head, query)) continue
+      if (page.length === limit) {
+        const last = page.at(-1)
+        return { heads: page.map(({ head }) => head), ...(last && { next: cursorOf(last, sort) }) }
+      }
+      page.push(row)
+    }
+    return { heads: page.map(({ head }) => head) }
+  }
+
+  /** The smallest set that has all that is asked for; undefined: all rows. */
+  #candidates({ status, agent, parent, root, tag, pending, rootsOnly }: HeadQuery): ReadonlySet<Row> | undefined {
+    const asked = Object.entries({ status, agent, parent, root, tag }) as [IndexName, string | undefined][]
+    const sets = asked.flatMap(([name, key]) => (key === undefined ? [] : [this.#indices[name].get(key) ?? none]))
+    if (pending) sets.push(this.#pending)
+    if (rootsOnly) sets.push(this.#roots)
+    return sets.toSorted((a, b) => a.size - b.size)[0]
+  }
+
+  #inOrder(candidates: ReadonlySet<Row> | undefined, sort: ThreadOrder): Iterable<Row> {
+    if ((candidates && candidates.size <= fewRows) || sort === 'cost')
+      return [...(candidates ?? this.#rows.values())].sort((a, b) => comesBefore(a, b, sort))
+    return sort === 'updated' ? this.#fromNewest() : this.#fromBirth(sort)
+  }
+
+  *#fromNewest(): Generator<Row> {
+    for (let row = this.#newest; row; row = row.older) yield row
+  }
+
+  *#fromBirth(sort: 'created' | 'newest'): Generator<Row> {
+    if (!this.#isSorted || this.#removed * 2 > this.#byBirth.length) {
+      this.#byBirth = [...this.#rows.values()].sort((a, b) => a.born - b.born)
+      this.#isSorted = true
+      this.#removed = 0
+    }
+    const rows = this.#byBirth
+    for (let n = 0; n < rows.length; n++) {
+      const row = rows[sort === 'created' ? n : rows.length - 1 - n]
+      if (row && this.#rows.get(row.head.thread) === row) yield row
+    }
+  }
+
+  /** Equal texts are one: a hundred thousand heads have few agents, statuses and tags. */
+  #shared(head: StoredHead): StoredHead {
+    const before = this.#rows.get(head.thread)?.head
+    const tags = before && sameTexts(before.tags, head.tags) ? before.tags : head.tags.map((tag) => this.#text(tag))
+    const path = before && sameTexts(before.path, head.path) ? before.path : head.path.map((id) => this.#text(id))
+    return { ...head, agent: this.#text(head.agent), status: this.#text(head.status), tags, path }
+  }
+
+  #text(text: string): string {
+    const known = this.#texts.get(text)
+    if (known !== undefined) return known
+    this.#texts.set(text, text)
+    return text
+  }
+}
+
+const none: ReadonlySet<Row> = new Set()
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, index) => text === b[index])
+}
+
+function keysOf({ status, agent, parent, root, tags }: StoredHead): [IndexName, readonly string[]][] {
+  return [
+    ['status', [status]],
+    ['agent', [agent]],
+    ['root', [root]],
+    ['tag', tags],
+    ['parent', parent === undefined ? [] : [parent]],
+  ]
+}
+
+function put(index: Map<string, Set<Row>>, key: string, row: Row): void {
+  const rows = index.get(key)
+  if (rows) rows.add(row)
+  else index.set(key, new Set([row]))
+}
+
+function drop(index: Map<string, Set<Row>>, key: string, row: Row): void {
+  const rows = index.get(key)
+  if (rows?.delete(row) && rows.size === 0) index.delete(key)
+}
+
+function costOf({ head: { usage } }: Row): number {
+  return usage?.tree?.nanoUsd ?? usage?.nanoUsd ?? 0
+}
+
+function keyOf(row: Row, sort: ThreadOrder): number {
+  if (sort === 'updated') return row.head.updatedAt
+  return sort === 'cost' ? costOf(row) : row.born
+}
+
+/** Negative where `a` is listed before `b`. Only `created` begins with the smallest; births decide between equals. */
+function comesBefore(a: Row, b: Row, sort: ThreadOrder): number {
+  const difference = keyOf(a, sort) - keyOf(b, sort) || a.born - b.born
+  return sort === 'created' ? difference : -difference
+}
+
+function cursorOf(row: Row, sort: ThreadOrder): string {
+  return sort === 'created' || sort === 'newest' ? String(row.born) : `${keyOf(row, sort)}.${row.born}`
+}
+
+function afterCursor(cursor: string, sort: ThreadOrder): (row: Row) => boolean {
+  const isPair = sort === 'updated' || sort === 'cost'
+  if (!(isPair ? /^-?\d{1,16}\.\d{1,15}$/ : /^\d{1,15}$/).test(cursor)) throw badCursor(cursor)
+  const [first = 0, second = 0] = cursor.split('.').map(Number)
+  const [key, born] = isPair ? [first, second] : [first, first]
+  const sign = sort === 'created' ? 1 : -1
+  return (row) => sign * (keyOf(row, sort) - key || row.born - born) > 0
+}

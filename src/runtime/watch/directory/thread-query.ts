@@ -1,0 +1,50 @@
+/** What may be asked of a directory of threads. */
+import { z } from 'zod'
+import { SkeinError } from '../../../core/failure.js'
+import { matches } from '../../../backend/checks.js'
+import type { HeadFilter, StoredHead } from '../../../backend/port.js'
+import { filterSchema } from './thread-info.js'
+import type { ThreadFilter } from './thread-info.js'
+
+/** `created`: the oldest first; the others begin with the newest, the last updated, the most expensive tree. */
+export type ThreadOrder = 'created' | 'newest' | 'updated' | 'cost'
+
+export interface ThreadQuery extends ThreadFilter {
+  /** Only threads without a parent. */
+  readonly rootsOnly?: boolean
+  /** Only threads whose title, id, name, agent, reference or tags have this text, in capitals or not. */
+  readonly q?: string
+  /** Default `created`. A cursor is of one order. */
+  readonly sort?: ThreadOrder
+}
+
+export interface HeadQuery extends HeadFilter {
+  readonly rootsOnly?: boolean
+  readonly q?: string
+  readonly sort?: ThreadOrder
+}
+
+const textFields = { rootsOnly: z.boolean().optional(), q: z.string().optional() }
+
+export const querySchema = filterSchema.extend({
+  ...textFields,
+  sort: z.enum(['created', 'newest', 'updated', 'cost']).optional(),
+})
+
+export const watchQuerySchema = filterSchema.omit({ limit: true, cursor: true }).extend(textFields)
+
+export function badCursor(cursor: string): SkeinError {
+  return new SkeinError(
+    'BAD_OPTION',
+    `cursor ${JSON.stringify(cursor)} is not one that this list gave; pass its \`next\` unchanged, and the same \`sort\``,
+  )
+}
+
+export function isWanted(head: StoredHead, query: HeadQuery): boolean {
+  if (!matches(head, query) || (query.rootsOnly && head.parent !== undefined)) return false
+  return query.q === undefined || hasText(head, query.q.toLowerCase())
+}
+
+function hasText({ thread, title, name, agent, reference, tags }: StoredHead, text: string): boolean {
+  return [title, thread, name, agent, reference, ...tags].some((each) => each?.toLowerCase().includes(text))
+}
