@@ -3,7 +3,7 @@
  * existing service.
  *
  * - A request is authenticated, then its scope and its tree are checked, then its input; nothing has happened before.
- * - A handler has no state but its open streams: several may serve one skein, and several skeins have several handlers.
+ * - A handler has no state but its open streams and the views that they tell: several may serve one skein, and several skeins have several handlers.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
@@ -18,9 +18,11 @@ import type { Auth, Authenticator } from './auth/authenticate.js'
 import { checkScope, createTreeGuard, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
+import { servePage } from './page-files.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
 import { routes } from './table.js'
+import { Views } from './view/views.js'
 
 export interface HandlerOptions {
   /** Who may use it. There is no default: `'none'` must be said. */
@@ -80,6 +82,7 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
   app.get('/openapi.json', () => Response.json(openapi))
+  for (const path of ['/ui', '/ui/*']) app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
   app.notFound((context) => problemResponse(notFound(context)))
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
@@ -92,6 +95,14 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
     { overrideGlobalObjects: false },
   )
   return { fetch, node: listen, openapi, close: () => server.close() }
+}
+
+async function pageAt(path: string): Promise<Response> {
+  try {
+    return await servePage(path)
+  } catch (thrown) {
+    return problemResponse(toProblem(thrown))
+  }
 }
 
 function checkOptions(options: HandlerOptions): void {
@@ -134,6 +145,7 @@ class RouteServer {
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
+  readonly #views: Views
   /** Bodies that a parser of the service has read before. */
   readonly #parsed = new WeakMap<Request, unknown>()
 
@@ -142,6 +154,7 @@ class RouteServer {
     this.#skein = skein
     this.#authenticator = createAuthenticator(skein, auth, clock)
     this.#clock = clock
+    this.#views = new Views(skein, clock)
     this.#streams = { heartbeatMs, maxBuffered }
     this.#maxBodyBytes = maxBodyBytes
     this.#origins = new Set(options.cors)
@@ -163,6 +176,7 @@ class RouteServer {
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
+        views: this.#views,
         params: paramsOf(route, context),
         query: queryOf(request),
         body,
@@ -253,6 +267,7 @@ class RouteServer {
 
   close(): void {
     this.#closed.abort()
+    this.#views.close()
   }
 }
 

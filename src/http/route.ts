@@ -12,6 +12,7 @@ import type { HttpProblem } from './problem.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'
+import type { Views } from './view/views.js'
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -30,6 +31,8 @@ export interface RouteScene {
   readonly tokens?: TreeTokens
   /** How the server streams. */
   readonly streams: StreamLimits
+  /** What the page looks at. */
+  readonly views: Views
 }
 
 export interface StreamLimits {

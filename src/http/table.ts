@@ -8,6 +8,7 @@ import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
 import { threadRoutes } from './routes/threads.js'
 import { uiRoutes } from './routes/ui.js'
+import { viewRoutes } from './routes/view.js'
 
 export const routes: readonly Route[] = [
   ...serviceRoutes,
@@ -18,4 +19,5 @@ export const routes: readonly Route[] = [
   ...peopleRoutes,
   ...openaiRoutes,
   ...uiRoutes,
+  ...viewRoutes,
 ]
