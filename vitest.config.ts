@@ -21,5 +21,7 @@ export default defineConfig({
     // busy: so no test has a shorter one of its own.
     testTimeout: patienceMs,
     hookTimeout: patienceMs,
+    // Polls, too, wait until their test is ended.
+    expect: { poll: { timeout: patienceMs } },
   },
 })

@@ -27,6 +27,7 @@ export async function moves({ dist, url, how, threads, waitMs }) {
   const [leaver, stayer] = flock.hosts
   const before = new Map([...watched.seen].map(([id, { epoch, host }]) => [id, { epoch, host }]))
   const start = clock()
+  watched.forgetGaps()
   if (how === 'kill') leaver.kill()
   const left = how === 'leave' ? leaver.ask('close') : undefined
   if (how === 'join') {
@@ -47,7 +48,14 @@ export async function moves({ dist, url, how, threads, waitMs }) {
   const times = moved.map((id) => watched.seen.get(id).movedAt - start)
   await finish(flock, { client, runs, ids, hosts: how === 'join' ? flock.hosts : [stayer] })
   await flock.end()
-  return { firstMs: Math.min(...times), lastMs: Math.max(...times), pausesMs: pauses, moved: moved.length }
+  const gaps = ids.filter((id) => !moved.includes(id)).map((id) => watched.gaps.get(id) ?? 0)
+  return {
+    firstMs: Math.min(...times),
+    lastMs: Math.max(...times),
+    pausesMs: pauses,
+    gapsMs: gaps,
+    moved: moved.length,
+  }
 }
 
 /** All threads end, and none of their steps is missing or there twice. */
@@ -71,6 +79,8 @@ async function finish(flock, { client, runs, ids, hosts }) {
  */
 function watch({ nc, namespace }) {
   const seen = new Map()
+  /** The longest time between two commits of a thread that stays where it is: what the load alone makes of it. */
+  const gaps = new Map()
   const waiting = new Set()
   nc.subscribe(`${namespace}.log.>`, {
     callback(_failed, { headers, data }) {
@@ -80,6 +90,7 @@ function watch({ nc, namespace }) {
       const last = seen.get(thread)
       const host = /@(h\d)@/.exec(Buffer.from(data).toString())?.[1] ?? last?.host
       const moved = last !== undefined && epoch > last.epoch
+      if (last && !moved) gaps.set(thread, Math.max(gaps.get(thread) ?? 0, at - last.at))
       seen.set(thread, {
         epoch,
         host,
@@ -94,6 +105,8 @@ function watch({ nc, namespace }) {
   })
   return {
     seen,
+    gaps,
+    forgetGaps: () => gaps.clear(),
     until: (holds) =>
       new Promise((resolve) => {
         const check = () => {

@@ -13,7 +13,13 @@ import type { Settings } from './settings.js'
 
 const measured = z.object({ us: z.array(z.number()), cpuUs: z.array(z.number()), appends: z.array(z.number()) })
 const ceiling = z.object({ us: z.array(z.number()), messages: z.number(), bytes: z.number() })
-const moved = z.object({ firstMs: z.number(), lastMs: z.number(), pausesMs: z.array(z.number()), moved: z.number() })
+const moved = z.object({
+  firstMs: z.number(),
+  lastMs: z.number(),
+  pausesMs: z.array(z.number()),
+  gapsMs: z.array(z.number()),
+  moved: z.number(),
+})
 
 /** By the server: with its own sync one host is enough to see what the disk costs. */
 export const hostCounts: Readonly<Record<Sync, readonly number[]>> = { synced: [1, 2, 4], relaxed: [1, 2] }
@@ -130,6 +136,7 @@ async function measureMoves(url: string, { contender, settings, figures }: Aroun
     const firsts: number[] = []
     const lasts: number[] = []
     const pauses: number[] = []
+    const gaps: number[] = []
     for (let round = 1; round <= (settings.quick ? 1 : moveRounds); round++) {
       console.error(`w5 ${how} round ${round}`)
       const answer = await runJob(contender, settings.dist, {
@@ -139,6 +146,7 @@ async function measureMoves(url: string, { contender, settings, figures }: Aroun
       firsts.push(answer.firstMs)
       lasts.push(answer.lastMs)
       pauses.push(...answer.pausesMs)
+      gaps.push(...answer.gapsMs)
     }
     const add = (what: string, values: readonly number[]): void =>
       figures.add(
@@ -148,5 +156,6 @@ async function measureMoves(url: string, { contender, settings, figures }: Aroun
     add('first commit elsewhere', firsts)
     add('all threads at work elsewhere', lasts)
     add('pause of a thread', pauses)
+    add('longest gap of a thread that stays', gaps)
   }
 }

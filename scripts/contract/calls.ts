@@ -167,6 +167,7 @@ export const calls: Section = {
     proved(
       '`shouldRetry` decides',
       'T6: backoffMs 0 is no wait, shouldRetry decides, and a cancel ends the wait',
+      'T6: shouldRetry is given what the body threw: its name, code, status, cause and own fields',
       'T6: a shouldRetry that throws does not hide why the tool failed',
     ),
     proved(

@@ -38,8 +38,16 @@ export const cli: Section = {
       'C1: cat gives the bytes as they are; with --json text or base64',
       'C1: pull copies contents, modes and the links that stay inside (PE3)',
     ),
-    open('`dev`'),
-    open('`serve`'),
+    proved(
+      '`dev`',
+      'E6: an edit while an effect runs: it is done once and kept, the turn goes on with the new version',
+      'E6: an app that does not load at the start is waited for; other mistakes end the command',
+    ),
+    proved(
+      '`serve`',
+      'C1, H1: serve answers HTTP with the keys of the environment; SIGTERM ends streams and hands over',
+      'C1, H3: serve says who may use it before it opens anything; keys new makes an entry for its file',
+    ),
     open('`fork`, `timeline`, `diff`'),
     open('`bench`'),
     proved(

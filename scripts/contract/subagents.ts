@@ -158,9 +158,9 @@ export const subagents: Section = {
       'Incomplete values are refused, and nothing is stored',
       'S6, A4: the call says what is missing, nothing is spawned; given the values, the child begins once and reports',
     ),
-    open(
+    proved(
       '`GET` and `POST /threads/{parent}/variables/{request_id}` do the same, with 400, 404 and 409',
-      'there is no HTTP',
+      'S6, F3, H1: a request is read and provided once, by one of two at once; no answer has the value, in any form',
     ),
   ),
   S7: item(

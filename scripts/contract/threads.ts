@@ -91,7 +91,10 @@ export const threads: Section = {
       'F3: what a body of a child says, does and names shows no model its secret, neither its own nor its parent’s',
     ),
     open('It is redacted in traces', 'there are no traces'),
-    open('It is redacted over HTTP', 'there is no HTTP'),
+    proved(
+      'It is redacted over HTTP',
+      'S6, F3, H1: a request is read and provided once, by one of two at once; no answer has the value, in any form',
+    ),
   ),
   F4: item(
     'Messages: queue, inject, silent, edit, page, steer',

@@ -159,9 +159,10 @@ export const tools: Section = {
       'T12: response gives the output in the asked form, tells what is wrong field by field, and ends the turn',
       'T12: without an output schema there is no response tool',
     ),
-    open(
+    proved(
       '`response` is not there where the model has structured output of its own',
-      'no model is asked for that; `response` is always used',
+      'T12: %s gives the output by its own mode, corrects it, and reads it again as it said it',
+      'T12: the form is part of the request, the text is the output, and its type is the schema’s',
     ),
     proved(
       'An output that does not fit is told field by field',

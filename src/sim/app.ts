@@ -39,6 +39,8 @@ export interface AppServices {
   readonly witness: Witness
   /** Threads in which a model call never ended: once in each, because Skein gives up after the second time. */
   readonly hung: Set<string>
+  /** By thread: how often in a row its model was away. Skein gives up after five times. */
+  readonly away: Map<string, number>
   readonly outside: Outside
 }
 
@@ -65,15 +67,21 @@ export function simulatedApp(definitions: readonly Definition[], services: AppSe
   })
 }
 
+/** A turn is not given up because of the simulation. */
+const mostAway = 3
+
 function slowModel(name: string, model: Model, services: AppServices): Model {
-  const { clock, random, plan, latencyMs, witness, outside, hung } = services
+  const { clock, random, plan, latencyMs, witness, outside, hung, away } = services
   const draws = random.stream(`model/${name}`)
   return {
     name: model.name,
     async call(request, options) {
       witness.modelAsked(request.thread, request.messages)
       await abortable(sleepBy(clock, draws.between(...latencyMs)), options.signal)
-      if (plan.draw('models', `${name} fails in ${request.thread}`)) {
+      const times = away.get(request.thread) ?? 0
+      away.set(request.thread, 0)
+      if (times < mostAway && plan.draw('models', `${name} fails in ${request.thread}`)) {
+        away.set(request.thread, times + 1)
         if (plan.stream('hangs').chance(0.3) && !hung.has(request.thread)) {
           hung.add(request.thread)
           // Its time limit ends it.

@@ -240,6 +240,7 @@ export class SimulationRun<Names extends string, Result> {
       bodies: this.#bodies,
       witness: this.#witness,
       hung: new Set<string>(),
+      away: new Map<string, number>(),
     }
     const services = { ...shared, outside: this.#outside, models, latencyMs: modelMs }
     return new SimHosts({

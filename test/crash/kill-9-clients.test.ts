@@ -127,7 +127,7 @@ test.each(Object.keys(places))(
       const there = new Set(await happened())
       return wanted.filter((tick) => !there.has(tick))
     }
-    await expect.poll(missing, { timeout: 60_000, interval: 200 }).toEqual([])
+    await expect.poll(missing, { interval: 200 }).toEqual([])
     for (const thread of all) await thread.settled({ tree: true })
     // Begun again is allowed (the tool is idempotent); another call for the same thing is not.
     const lines = new Set((await readFile(ledger, 'utf8')).trim().split('\n'))

@@ -208,6 +208,7 @@ test('MP3: what a provider refuses for good says what can be done; then the thre
     [400, 'prompt is too long: 210000 tokens > 200000 maximum', 'give the model a fallback that takes more'],
     [401, 'invalid x-api-key', 'check the API key'],
     [400, 'this is not to my taste', 'name another model in the prompt, or a fallback'],
+    [400, 'this is not to my taste', 'change the message that it refuses (thread.edit, thread.remove)'],
   ] as const) {
     const { model } = await refusing(status, message)
     const thread = await start(model, [])

@@ -123,6 +123,13 @@ describe.each(providerNames)('%s', (name) => {
   })
 })
 
+test('S8, R1: an image that a caller sends along is shown with the message', async () => {
+  const { model, taken } = await strict('anthropic', [{ pieces: [{ say: 'A house.' }] }])
+  const thread = await (await open(drawing(model))).threads.create({ agent: 'helper' })
+  expect(await thread.send('What is it?', { attachments: [{ name: 'a.png', content: png }] }).text()).toBe('A house.')
+  expect(JSON.stringify(taken[0]).split(base64)).toHaveLength(2)
+})
+
 test('a model that says so is shown them; one that refuses them all the same is asked again without', async () => {
   const { model, taken } = await strict('deepseek', twice('deepseek'))
   const skein = await open(drawing(model, { media: true }))

@@ -163,6 +163,23 @@ describe.each(names)('%s', (name) => {
     expect(other.refused).toEqual([])
     expect(JSON.stringify(other.taken)).not.toMatch(/Two cities|sig-1|enc-1|opaque-1/)
   })
+
+  // The package gives Gemini a word in place of a signature, which Gemini takes and the server here does not.
+  test.skipIf(name === 'google')('KP1: nor is another model of the same provider', async () => {
+    const { model } = await strict(name, replies[name])
+    const backend = memory()
+    const first = await open(appOf(model), backend)
+    await (await first.threads.create({ id: 'kept', agent: 'helper' })).send('Compare Oslo and Rome.').result()
+    await first.close()
+    const said = name === 'deepseek' ? [{ think: 'Hm.' }, { say: 'Hello.' }] : [{ say: 'Hello.' }]
+    const other = await strict(name, [{ pieces: said }], 'another-model')
+    const second = await open(appOf(other.model), backend)
+    expect(await (await second.threads.get('kept')).send('And now?').result()).toMatchObject({
+      text: 'Hello.',
+      stopReason: 'completed',
+    })
+    expect(JSON.stringify(other.taken)).not.toMatch(/Two cities|sig-1|enc-1|opaque-1/)
+  })
 })
 
 test('anthropic hears thought, redacted thought, words and calls in the order in which it gave them', async () => {

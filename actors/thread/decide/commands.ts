@@ -4,6 +4,7 @@
  * CO3 A command that would change nothing is refused, so that a repeated id can never act later. What another thread
  *     passes on (a parent's `pause`, a late receipt) is not refused then, and decides nothing.
  */
+import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
 import { defined } from '../../../src/core/defined.js'
 import { contextKey } from '../../../src/core/records/change.js'
 import type { Changes } from '../../../src/core/records/change.js'
@@ -11,7 +12,7 @@ import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import { parseCallId } from '../../../src/core/records/message.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
-import { nodeAt, stale } from '../../../src/core/tree.js'
+import { stale } from '../../../src/core/tree.js'
 import type { Fact, HoldReason } from '../../../src/core/records/record.js'
 import { retryOf } from '../children/children.js'
 import { raiseBudget } from '../budget/grants.js'
@@ -102,15 +103,22 @@ function create(state: ThreadState, command: CommandByKind['create'], { id }: Re
 function receive(state: ThreadState, command: CommandByKind['message'], { id }: Received): Decision {
   const ended = refuseEnded(state, 'takes no more messages')
   if (ended) return ended
-  const absent = command.listed?.find((path) => path.startsWith('/') && !nodeAt(state.files, path))
-  if (absent !== undefined)
-    return refuse(
-      'BAD_OPTION',
-      `nothing was sent: thread ${state.id} has no file ${absent}; write it first, or attach it as { name, content }`,
-    )
+  const unreadable = command.listed && refuseUnreadable(state, command.listed)
+  if (unreadable) return unreadable
   const changes = withContext(undefined, command.context)
   const received = messageReceived(state, id, command)
   return { facts: changes ? [{ type: 'thread.changed', changes }, received] : [received] }
+}
+
+/** Files of the thread that a message names must be there, as for those of a child. */
+function refuseUnreadable({ id, files }: ThreadState, listed: readonly string[]): Refusal | undefined {
+  const { broken } = collectAttachments(
+    files,
+    listed.filter((path) => path.startsWith('/')),
+  )
+  if (broken.length === 0) return undefined
+  const advice = 'write it first, or attach it as { name, content }'
+  return refuse('BAD_OPTION', `nothing was sent to thread ${id}: ${brokenText(broken)}; ${advice}`)
 }
 
 /** Contexts are values of the thread like others. */

@@ -113,12 +113,19 @@ const toldByCall: ReadonlySet<DurableEvent['type']> = new Set([
 ])
 
 function linesOf({ paint }: CliOutput, { event }: ThreadChange, calls: readonly CallChange[]): readonly string[] {
+  if (event?.type === 'tool.log') return logLines(event)
   // Deltas are for live views: the whole text follows.
   if (!event || !('seq' in event)) return []
   const time = paint('dim', clockTime(event.at))
   const own = toldByCall.has(event.type) ? [] : [label(`${event.type} ${detailsOf(event)}`.trimEnd())]
   const ofCalls = calls.flatMap((change) => callLine(paint, change, paint('dim', resultOf(change))) ?? [])
   return [...own, ...ofCalls].map((line) => `${time} ${line}`)
+}
+
+/** What a body logs, with SKEIN_DEBUG=1 also the stack of what it threw; no line of it looks like one of ours. */
+function logLines({ tool, text }: { readonly tool: string; readonly text: string }): readonly string[] {
+  const [first = '', ...more] = text.split('\n')
+  return [`· ${label(tool)}: ${label(first)}`, ...more.map((line) => `·   ${label(line.trim())}`)]
 }
 
 type Details = { readonly [Type in DurableEvent['type']]?: (event: Extract<DurableEvent, { type: Type }>) => string }

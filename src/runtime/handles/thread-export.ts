@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { fold } from '../../../actors/thread/fold.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
-import type { Backend, Entry, Head, StoredEntry, StoredHead } from '../../backend/port.js'
+import type { Backend, Entry, Head, StoredHead } from '../../backend/port.js'
 import type { Media } from '../../core/media.js'
 import { SkeinError } from '../../core/failure.js'
 import { checkOptions } from '../../core/options.js'
@@ -124,13 +124,13 @@ async function copyThread(backend: Backend, { thread, seq: _, damaged, ...head }
     const clean = records.map((record) => replaceSealed(record, noValues))
     const before = entries.at(-1)?.hash ?? chainStart
     const isClean = clean.every((record, index) => record === records[index])
-    entries.push(isClean ? relink(plainEntry(entry), before) : pack(clean, before))
+    entries.push(plainEntry(isClean ? relink(entry, before) : pack(clean, before)))
     if (!isClean) sealedEntries++
   }
   return { exported: { thread, head, entries }, sealedEntries, media: mediaOf(state) }
 }
 
-function plainEntry({ first, count, body, hash }: StoredEntry): Entry {
+function plainEntry({ first, count, body, hash }: Entry): Entry {
   return { first, count, body, hash }
 }
 

@@ -1,6 +1,7 @@
 /** Which line of a child stands where, while it works for a turn. */
 import { expect, it } from 'vitest'
 import { createChildRows } from '../../../src/cli/turn/child-rows.js'
+import { swarmLine } from '../../../src/cli/turn/swarm-line.js'
 import { createSkein, defineAgent, defineModel, definePrompt, defineTool, memory } from '../../../src/index.js'
 import { scriptedModel } from '../../../src/testing.js'
 import { z } from 'zod'
@@ -120,4 +121,20 @@ it('equal waits are one line', async () => {
   }
   expect(rows.lines('◐').slice(1)).toEqual(['‖ 12 × publish waits for approval'])
   await skein.close()
+})
+
+it('one line has the whole swarm: how many are done, have failed, wait and work, the time and the cost so far', () => {
+  const swarm = {
+    done: 9,
+    failed: 2,
+    working: 12,
+    inLine: 7,
+    atOnce: 12,
+    waiting: 3,
+    elapsedMs: 61_000,
+    costUsd: 0.2552,
+  }
+  expect(swarmLine(swarm)).toBe(
+    '▰▰▰▰▱▱▱▱▱▱▱▱ 9 of 30 done · 2 failed · 3 wait for someone · 9 at work · 7 in line (12 at once) · 1 min 1 s · $0.2552',
+  )
 })

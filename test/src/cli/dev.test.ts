@@ -74,41 +74,35 @@ export const pay = defineTool({
   return { ...at, app, write }
 }
 
-const slow = { timeout: 60_000 }
+it('E6: an edit while an effect runs: it is done once and kept, the turn goes on with the new version', async () => {
+  const { url, requests, release, asked } = await world()
+  const { app, write, start, skein } = project(url)
+  const dev = start(['dev', app])
+  await dev.says('watching 3 files')
+  const turn = skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'])
+  await asked()
+  write('words.mjs', `export const version = 'two'`)
+  await dev.says('words.mjs changed · reloaded in ')
+  release()
+  expect(await turn).toMatchObject({ code: 0, stdout: 'two says: paid by one\n' })
+  expect(requests).toHaveLength(1)
+  // A mistake is told with its place, and the version before goes on.
+  write('more.mjs', `export const more = ''\nexport const = 5`)
+  await dev.says('more.mjs:2:14: ')
+  await dev.says('the version before goes on')
+  expect(await skein(['send', 't1', 'go', '--wait'])).toMatchObject({
+    stdout: 'two says: paid by two\n',
+  })
+  write('more.mjs', `export const more = ''\n\nthrow new Error('not ready')`)
+  await dev.says('more.mjs:3:7: not ready')
+  write('more.mjs', `export const more = ' Quickly.'`)
+  await dev.says('more.mjs changed · reloaded in ')
+  dev.child.kill('SIGINT')
+  const { code, stdout } = await dev.ended
+  expect({ code, last: stdout.trimEnd().split('\n').at(-1) }).toEqual({ code: 130, last: 'stopped' })
+})
 
-it(
-  'E6: an edit while an effect runs: it is done once and kept, the turn goes on with the new version',
-  slow,
-  async () => {
-    const { url, requests, release, asked } = await world()
-    const { app, write, start, skein } = project(url)
-    const dev = start(['dev', app])
-    await dev.says('watching 3 files')
-    const turn = skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'])
-    await asked()
-    write('words.mjs', `export const version = 'two'`)
-    await dev.says('words.mjs changed · reloaded in ')
-    release()
-    expect(await turn).toMatchObject({ code: 0, stdout: 'two says: paid by one\n' })
-    expect(requests).toHaveLength(1)
-    // A mistake is told with its place, and the version before goes on.
-    write('more.mjs', `export const more = ''\nexport const = 5`)
-    await dev.says('more.mjs:2:14: ')
-    await dev.says('the version before goes on')
-    expect(await skein(['send', 't1', 'go', '--wait'])).toMatchObject({
-      stdout: 'two says: paid by two\n',
-    })
-    write('more.mjs', `export const more = ''\n\nthrow new Error('not ready')`)
-    await dev.says('more.mjs:3:7: not ready')
-    write('more.mjs', `export const more = ' Quickly.'`)
-    await dev.says('more.mjs changed · reloaded in ')
-    dev.child.kill('SIGINT')
-    const { code, stdout } = await dev.ended
-    expect({ code, last: stdout.trimEnd().split('\n').at(-1) }).toEqual({ code: 130, last: 'stopped' })
-  },
-)
-
-it('E6: kill -9 after a reload, while an effect runs: it is not done again, and the thread goes on', slow, async () => {
+it('E6: kill -9 after a reload, while an effect runs: it is not done again, and the thread goes on', async () => {
   const { url, requests, release, asked } = await world()
   const { app, write, start, skein } = project(url)
   const dev = start(['dev', app])
@@ -129,7 +123,7 @@ it('E6: kill -9 after a reload, while an effect runs: it is not done again, and 
   expect(thread).toEqual([expect.objectContaining({ status: 'idle' })])
 })
 
-it('E6: an app that does not load at the start is waited for; other mistakes end the command', slow, async () => {
+it('E6: an app that does not load at the start is waited for; other mistakes end the command', async () => {
   const { app, write, start, skein, folder } = project(undefined, 'mjs')
   const good = readFileSync(app, 'utf8')
   write('app.mjs', `${good}\nthrow new Error('not yet')`)

@@ -54,21 +54,32 @@ it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and w
   await server.remove()
 })
 
-it('C1: with SKEIN_DEBUG=1 host prints where a tool threw', async () => {
+it('C1: with SKEIN_DEBUG=1 host prints where a tool threw, and so does tail', async () => {
   const throwing = fileURLToPath(new URL('../runtime/fixtures/throwing-app.ts', import.meta.url))
   const line =
     readFileSync(throwing, 'utf8')
       .split('\n')
       .findIndex((text) => text.includes('// thrown here')) + 1
-  const { skein, start } = place()
+  const { skein, start, startHere } = place()
   const host = start(['host', throwing, '--env', 'TOKEN=carrier-token-12345'], { env: { SKEIN_DEBUG: '1' } })
   await host.says('serving')
+  await skein(['create', 'shipper', '--thread', 'ships'])
+  const tail = startHere(['tail', 'ships'])
+  await tail.says('thread.created')
   for (const tool of ['ships', 'ships_here']) {
     expect(await skein(['run', throwing, '--agent', 'shipper', '--thread', tool, tool])).toMatchObject({
       code: 0,
       stdout: `${tool}: done\n`,
     })
   }
+  await tail.says('turn.ended')
+  tail.signal('SIGINT')
+  expect((await tail.ended).stdout).toMatch(
+    new RegExp(
+      `^· ships: RangeError: parcel refused for \\[redacted\\]\n· {3}at ship \\(.*throwing-app\\.ts:${line}:`,
+      'm',
+    ),
+  )
   host.child.kill('SIGINT')
   const { stderr } = await host.ended
   for (const tool of ['ships', 'ships_here']) {

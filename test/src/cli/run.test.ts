@@ -54,6 +54,12 @@ describe('a turn', () => {
       code: 0,
       stdout: '{"total":3,"names":["a","b"]}\n',
     })
+    const formal = await skein(['run', app, '--agent', 'formal', 'go', '--json'])
+    expect(objects(formal.stdout).at(-1)).toMatchObject({
+      type: 'run.ended',
+      stopReason: 'completed',
+      output: { total: 3, names: ['a', 'b'] },
+    })
     const { code, stdout } = await skein(['run', app, '--agent', 'vague', 'go', '--json'])
     expect(code).toBe(1)
     expect(objects(stdout).at(-1)).toMatchObject({

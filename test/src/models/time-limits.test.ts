@@ -1,11 +1,15 @@
 /** A provider that hangs, on a manual clock. */
 import { expect, test } from 'vitest'
+import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
+import { memory } from '../../../src/backend/memory/memory.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import { noUsage } from '../../../src/core/usage.js'
 import { withFallback } from '../../../src/models/retry/fallback.js'
 import type { Model, ModelCallOptions, ModelReply } from '../../../src/models/port.js'
 import { withRetries } from '../../../src/models/retry/retry.js'
-import { withTimeLimits } from '../../../src/models/retry/time-limits.js'
+import { defaultTimeLimits, withTimeLimits } from '../../../src/models/retry/time-limits.js'
+import { createSkein } from '../../../src/runtime/skein.js'
+import { quiet, until } from '../../helpers/deferred.js'
 import { modelRequest, watched } from '../../helpers/model-request.js'
 
 const limits = { idleMs: 1_000, totalMs: 5_000 }
@@ -135,4 +139,32 @@ test('silence is tried once more, then the fallback answers; what is late for go
     expect(asked).toHaveLength(tries)
     expect(deltas).toEqual(Array.from({ length: tries }, () => 'restarted'))
   }
+})
+
+test.each([
+  ['none are said', {}, defaultTimeLimits.idleMs],
+  ['the model says so', { timeouts: { idleMs: 2_000 } }, 2_000],
+])('a turn whose provider hangs goes on after its limits, where %s', async (_, timeouts, idleMs) => {
+  const clock = manualClock()
+  const { model, asked } = hanging()
+  const other: Model = { name: 'other', call: async () => reply }
+  const app = [
+    defineModel({ name: 'slow', model, fallback: ['other'], ...timeouts }),
+    defineModel({ name: 'other', model: other }),
+    definePrompt({ name: 'p', prompt: 'x', model: 'slow' }),
+    defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' } }),
+  ]
+  const random = { id: () => 'id', fraction: () => 0 }
+  const skein = await createSkein({ app, backend: memory(), clock, random })
+  const run = (await skein.threads.create({ agent: 'helper', id: 't' })).send('go', { id: 'm' })
+  await run.accepted()
+  for (const tries of [1, 2]) {
+    await until('it to be asked', () => asked.length === tries)
+    clock.advance(idleMs - 1)
+    await quiet()
+    expect(asked).toHaveLength(tries)
+    clock.advance(1)
+  }
+  expect(await run.text()).toBe('ok')
+  await skein.close()
 })

@@ -7,6 +7,7 @@ import { createTwoFilesPatch } from 'diff'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ToolDefinition } from '../../../src/agent/define.js'
 import { hostTools } from '../../../src/tools/own/host-tools.js'
+import { builtins } from '../../../src/tools/own/thread-files.js'
 import { openInside, openRoot, replaceInside } from '../../../workers/host-tools/root.js'
 import { caller, toolState } from '../builtins/call.js'
 
@@ -76,6 +77,30 @@ describe('read', () => {
     await expect(call('read', { path: 'a.txt/b' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /not a directory/))
     for (const path of ['', 'a\0b', 'x'.repeat(5000)])
       await expect(call('read', { path })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
+  })
+
+  it('T11: no error advises a tool that is not there', async () => {
+    const there = tools.map(({ name }) => name)
+    const absent = builtins.map(({ name }) => name).filter((name) => !there.includes(name))
+    expect(absent).toEqual(['ls', 'glob'])
+    await writeFile(join(root, 'huge'), 'x\n'.repeat(200_000))
+    const wrong: readonly (readonly [string, object])[] = [
+      ...['sub', 'gone', 'huge', '..', 'a.txt/b'].map((path) => ['read', { path }] as const),
+      ['read', { path: 'a.txt', offset: 9 }],
+      ['write', { path: 'sub', content: '' }],
+      ['edit', { path: 'sub', patch: '@@ -1,1 +1,1 @@\n-a\n+b\n' }],
+      ['edit', { path: 'a.txt', patch: 'no patch' }],
+      ['grep', { pattern: '(' }],
+      ['grep', { pattern: 'x', path: 'gone' }],
+      ['bash', { cmd: 'no-such-thing' }],
+      ['bash', { cmd: 'curl', args: ['a.example'] }],
+      ['bash', { cmd: 'pwd', opts: { cwd: 'gone' } }],
+    ]
+    for (const [name, args] of wrong) {
+      const said = await call(name, args).catch(String)
+      expect(said, name).toMatch(/Error/)
+      for (const tool of absent) expect(said).not.toMatch(new RegExp(`\\b${tool}\\b`))
+    }
   })
 })
 

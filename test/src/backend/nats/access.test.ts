@@ -254,7 +254,7 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
     const copied = await nc.request(
       '$JS.API.STREAM.CREATE.copy',
       JSON.stringify({ name: 'copy', storage: 'file', retention: 'limits', mirror: { name: 'other_log' } }),
-      { timeout: 5_000 },
+      { timeout: 300_000 },
     )
     expect(JSON.stringify(copied.json())).toMatch(/error|"messages":0/)
     for (const partition of [0, 1]) nc.publish(`other.mail.${partition}.c`, JSON.stringify([{ id: 'forged', body: 1 }]))

@@ -72,7 +72,7 @@ it('a message that nobody of ours wrote breaks neither lists nor mail', async ()
     await raw.request(`${namespace}.${subject}`, 'no JSON')
   expect(await names(host)).toEqual(['a'])
   await host.mailbox.put({ to: 'a', id: 'm', body: 1 })
-  await expect.poll(async () => (await host.mailbox.read('a', 0)).at(-1)?.id, { timeout: 10_000 }).toBe('m')
+  await expect.poll(async () => (await host.mailbox.read('a', 0)).at(-1)?.id).toBe('m')
 })
 
 it('nothing is followed after it was closed', async () => {
@@ -81,7 +81,5 @@ it('nothing is followed after it was closed', async () => {
   expect(await names(client)).toEqual([])
   await client.close()
   const jsm = await jetstreamManager(raw)
-  await expect
-    .poll(async () => (await jsm.streams.info(`${namespace}_log`)).state.consumer_count, { timeout: 10_000 })
-    .toBe(0)
+  await expect.poll(async () => (await jsm.streams.info(`${namespace}_log`)).state.consumer_count).toBe(0)
 })

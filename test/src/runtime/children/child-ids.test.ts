@@ -53,7 +53,7 @@ onEveryStore('ids of children', (world) => {
       command: { kind: 'create', agent: 'child', tags: [], path: [firstChild] },
     })
     const { text } = await (await skein.threads.create({ agent: 'lead', id: 'lead' })).send('go').result()
-    expect(text).toMatch(/it did not take this: thread c_\S+ exists already/)
+    expect(text).toMatch(/^Error CHILD_FAILED: it did not take this: thread c_\S+ exists already/)
     expect((await (await skein.threads.get('lead')).info()).status).toBe('idle')
     await backend.close()
     await world.close(skein)

@@ -9,7 +9,7 @@ import type { Message } from '../../../../src/core/records/message.js'
 import type { RequestedCall } from '../../../../src/models/port.js'
 import type { Thread } from '../../../../src/runtime/handles/thread.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
-import type { Script } from '../../../../src/models/scripted.js'
+import type { Script, ScriptedReply } from '../../../../src/models/scripted.js'
 import { calls, looseTool } from '../../../helpers/app.js'
 import { results } from '../../../helpers/asking.js'
 import { last } from '../../../helpers/family.js'
@@ -244,15 +244,25 @@ onEveryStore('a child that does not stay', (world) => {
     expect(await run.text()).toBe('boss: [helper-1] helped')
     expect(await skein.inbox.list({ root: 'lead' })).toEqual([])
   })
+
+  it('S6, A4: where it fails, the question ends with it, and the parent reads which', async () => {
+    const skein = await world.open(courierApp({ error: 'broken' }))
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    expect(await lead.send('go').text()).toMatch(
+      /^Error CHILD_FAILED: .*broken.*\n\n\[ended with it: helper-1, which waited for TOKEN\]$/s,
+    )
+    await lead.settled({ tree: true })
+    expect(await skein.inbox.list({ root: 'lead' })).toEqual([])
+  })
 })
 
 /** The helper of a boss that does not stay needs a value that only people have. */
-function courierApp(): readonly Definition[] {
+function courierApp(said: ScriptedReply = 'asked'): readonly Definition[] {
   const lead: Script = ({ messages }) =>
     last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : results(messages).join()
   const boss: Script = ({ messages }) => {
     if (last(messages) === 'begin') return calls(help('look'))
-    return messages.at(-1)?.role === 'tool' ? 'asked' : `boss: ${last(messages)}`
+    return messages.at(-1)?.role === 'tool' ? said : `boss: ${last(messages)}`
   }
   const definitions = cast({ lead, boss, ofBoss: {}, ofHelper: {} }).filter(({ name }) => name !== 'helper')
   return [

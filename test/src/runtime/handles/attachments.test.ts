@@ -65,6 +65,23 @@ onEveryStore('a message of a caller', (world) => {
     expect(model.requests).toEqual([])
   })
 
+  it('S8: with a link, or a link in a folder, that shows nothing is refused; one that shows a file is fine', async () => {
+    const { app } = tinyApp({ script: ['one', 'two'] })
+    const thread = await (await world.open(app)).threads.create({ agent: 'helper', files: { '/d/real.txt': 'real' } })
+    await thread.files.symlink('/d', '/linked')
+    await thread.files.symlink('/nowhere', '/broken')
+    await thread.files.mkdir('/box')
+    await thread.files.symlink('/nowhere', '/box/broken')
+    for (const path of ['/broken', '/box'])
+      await expect(thread.send('Look', { attachments: [path] }).result()).rejects.toMatchObject({
+        code: 'BAD_OPTION',
+        message: expect.stringMatching(/nothing was sent.*broken": it is a link to \/nowhere, and nothing is there/),
+      })
+    expect(await thread.messages()).toEqual([])
+    expect(await thread.send('Look', { attachments: ['/linked/real.txt'] }).text()).toBe('one')
+    expect(await thread.send('Look', { attachments: ['/linked'] }).text()).toBe('two')
+  })
+
   it('F5: whose files exceed the quota is refused, and nothing is sent', async () => {
     const { app } = tinyApp({ script: ['one'] })
     const thread = await (await world.open(app, { limits: { maxFileBytes: 10 } })).threads.create({ agent: 'helper' })

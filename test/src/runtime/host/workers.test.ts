@@ -36,6 +36,24 @@ it('T14, B9: a tool that computes holds up neither the host nor other threads', 
   await skein.close()
 })
 
+it('T14: one reply that asks for all places, and more, does not stop the tools of another tree', async () => {
+  const greedyApp = fileURLToPath(new URL('../fixtures/greedy-app.ts', import.meta.url))
+  const skein = await createSkein({
+    app: greedyApp,
+    backend: memory(),
+    workers: { threads: 1, graceMs: 20 },
+    limits: { maxParallelTools: 64, maxToolMs: 3_600_000 },
+    closeGraceMs: 10,
+  })
+  const greedy = await skein.threads.create({ agent: 'greedy' })
+  for await (const event of greedy.send('go').fullStream) if (event.type === 'model.replied') break
+  const modest = await skein.threads.create({ agent: 'modest' })
+  expect(await modest.send('go').text()).toBe('listed')
+  expect(await greedy.status()).toBe('acting')
+  await greedy.cancel()
+  await skein.close()
+})
+
 it('D2: an app that does not load in a worker is refused at the start, with what to do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-workers-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -318,6 +318,40 @@ onEveryStore('retry', (world) => {
     expect(ran['slow']).toBe(1)
   })
 
+  it('T6: shouldRetry is given what the body threw: its name, code, status, cause and own fields', async () => {
+    class Refused extends Error {
+      override readonly name = 'Refused'
+      readonly code = 'ECONNRESET'
+      readonly status = 503
+      readonly body = { retryAfter: 7 }
+    }
+    const seen: unknown[] = []
+    let ran = 0
+    const asks = looseTool(
+      'asks',
+      () => {
+        if (++ran === 1) throw new Refused('no luck', { cause: new RangeError('the reason') })
+        return 'at last'
+      },
+      {
+        retry: {
+          backoffMs: 0,
+          shouldRetry: (error) => {
+            seen.push(error)
+            return error.status === 503
+          },
+        },
+      },
+    )
+    const thread = await ask(await world.open(stepping([[call('asks')]], [asks])))
+    expect(results(await thread.messages())).toEqual(['at last'])
+    expect(seen).toMatchObject([
+      { name: 'Refused', message: 'no luck', code: 'ECONNRESET', status: 503, body: { retryAfter: 7 } },
+    ])
+    expect(seen).toMatchObject([{ cause: { name: 'RangeError', message: 'the reason' } }])
+    expect(seen[0]).toBeInstanceOf(Error)
+  })
+
   it('T6: a try that took too long is tried again', async () => {
     let ran = 0
     const slow = looseTool('slow', () => (++ran === 1 ? new Promise(() => undefined) : 'in time'), {

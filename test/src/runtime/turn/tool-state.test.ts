@@ -212,6 +212,15 @@ onEveryStore('the key-value store of a body', (world) => {
 })
 
 onEveryStore('what a model got wrong', (world) => {
+  it('D4: a tool without a description is offered and called like any other', async () => {
+    const bare = defineTool({ name: 'bare', args: z.object({}), execute: () => 'ran' })
+    const { app, model } = tinyApp({ tools: [bare], script: [calls('bare'), 'done'] })
+    const thread = await (await world.open(app)).threads.create({ agent: 'helper' })
+    await thread.send('go').text()
+    expect(model.requests[0]?.tools).toMatchObject([{ name: 'bare', description: '' }])
+    expect(results(await thread.messages())).toEqual(['ran'])
+  })
+
   it('T1: args of a tool that is not there go back to the model as they were', async () => {
     const { app, model } = tinyApp({
       script: ({ step }) =>
