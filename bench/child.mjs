@@ -131,6 +131,7 @@ const works = {
   w6: async () => (await import('./at-rest.mjs')).w6(job),
   w7: async () => (await import('./at-rest.mjs')).w7(job),
   w9: async () => (await import('./context.mjs')).w9(job),
+  w10: async () => (await import('./lists.mjs')).w10(job),
   w7open: async () => (await import('./at-rest.mjs')).w7open(job),
   calls: async () => (await import('./calls.mjs')).calls(job),
   io: async () => (await import('./calls.mjs')).io(job),

@@ -24,6 +24,7 @@ import { measureW6 } from './lib/w6.js'
 import { measureW7 } from './lib/w7.js'
 import { measureW8 } from './lib/w8.js'
 import { measureW9 } from './lib/w9.js'
+import { measureW10 } from './lib/w10.js'
 
 const root = new URL('../', import.meta.url)
 const settings = readSettings(process.argv.slice(2), root)
@@ -52,6 +53,7 @@ const measures = {
   w7: measureW7,
   w8: measureW8,
   w9: measureW9,
+  w10: measureW10,
 }
 for (const workload of workloads.filter((each) => settings.only.has(each))) {
   await measures[workload](

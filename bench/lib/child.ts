@@ -31,6 +31,7 @@ export interface Job {
     | 'import'
     | 'start'
     | 'w9'
+    | 'w10'
   readonly folder?: string
   /** W9: steps of the turn, and what its model takes. */
   readonly steps?: number
@@ -66,7 +67,7 @@ export interface Job {
   /** W6: size of the attachment; and whether it is written and read as a stream. */
   readonly streams?: boolean
   readonly bytes?: number
-  /** W7: threads at rest, and how many of them are spoken to. */
+  /** W10: threads that are listed. W7: threads at rest, and how many of them are spoken to. */
   readonly threads?: number
   readonly wakes?: number
   readonly messages?: number

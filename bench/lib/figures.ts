@@ -25,6 +25,7 @@ export interface Figure {
     | 'w7'
     | 'w8'
     | 'w9'
+    | 'w10'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
   /** What was measured: a number of steps in W1, of children in W3, else words. */

@@ -8,6 +8,7 @@ import type { Regime } from './regimes.js'
 import { calls, idealMs } from './w2.js'
 import { messages } from './w4.js'
 import { w9Goals } from './w9.js'
+import { w10Goals } from './w10.js'
 
 export interface Goal {
   readonly text: string
@@ -52,6 +53,7 @@ export function judge(figures: Figures): Goal[] {
     ...w7Goals(figures),
     ...w8Goals(figures),
     ...w9Goals(figures),
+    ...w10Goals(figures),
   ]
 }
 

@@ -12,6 +12,10 @@ export const http: Section = {
       'H1: files are streamed both ways, listed, read in ranges and removed; a path cannot escape',
       'H1: values and schedules',
     ),
+    proved(
+      'Lists are searched and sorted, whole trees counted, and messages read from the newest back',
+      'H1: threads are searched, sorted and counted, and messages read from the newest back',
+    ),
     open('Stop, resume, terminate, tree and variables', 'the routes are there; tests send them hostile values only'),
     proved(
       'Approvals and inbox',

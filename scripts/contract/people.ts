@@ -91,6 +91,10 @@ export const people: Section = {
     ),
     open('It lists questions and manual calls of descendants', 'tested of a root only'),
     proved(
+      'Of all trees there is one list, which is watched as one',
+      'A4: the inbox of all trees is one list, which is watched without naming a tree',
+    ),
+    proved(
       'It lists missing variables of descendants',
       'F2, A4, B6: in a child the root’s inbox has it, and a value that is set at the root lets it go on',
       'S6, A4: it stays until what people were asked for its children is given, and the inbox keeps the question',

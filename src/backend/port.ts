@@ -1,6 +1,5 @@
 /**
  * The backend port: one bundle of what must agree. It stores and compares, and never looks inside a record.
- *
  * J1  `commit`, the one write to a thread, is atomic: records, head, sends and finished mail, or none of them.
  * J2  A commit with a stale `expected` or an older `epoch` is refused and changes nothing.
  * J3  A commit is acknowledged only when it is durable; commits of one thread become durable in order.

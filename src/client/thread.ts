@@ -6,7 +6,6 @@ import type {
   Attachment,
   EventOptions,
   Json,
-  Message,
   Scheduled,
   SendMessage,
   SendOptions,
@@ -17,6 +16,7 @@ import type {
 import { followEvents } from './event-source.js'
 import { createFiles } from './files.js'
 import type { RemoteFiles } from './files.js'
+import { createRemoteMessages } from './messages.js'
 import { createRemoteRun } from './run.js'
 import type { RemoteRun } from './run.js'
 import { at, checkKnown } from './transport.js'
@@ -96,7 +96,7 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
     usage: () => transport.json(`${path}/usage`),
     tree: () => transport.json(`${path}/tree`),
     children: async () => (await transport.json<Children>(`${path}/children`)).children,
-    messages: (page) => readMessages(transport, `${path}/messages`, page),
+    messages: createRemoteMessages(transport, `${path}/messages`),
     send: createSender(post, run),
     async inject(text, options = {}) {
       await post('inject', { id: systemRandom.id(), ...options, text }, { again: true })
@@ -164,26 +164,6 @@ function sentAttachment(each: Attachment): string | { readonly name: string; rea
   let text = ''
   for (const byte of bytes) text += String.fromCharCode(byte)
   return { name, base64: btoa(text) }
-}
-
-type Page = NonNullable<Parameters<Thread['messages']>[0]>
-
-const mostAtOnce = 1_000
-const pageNames: ReadonlySet<string> = new Set(['after', 'limit', 'silent'])
-
-async function readMessages(transport: Transport, path: string, page: Page = {}): Promise<readonly Message[]> {
-  checkKnown('messages', page, pageNames)
-  const { limit: most = Infinity, silent } = page
-  const messages: Message[] = []
-  let { after } = page
-  for (;;) {
-    const limit = Math.min(mostAtOnce, most - messages.length)
-    const query = { after, limit, silent: silent === 'show' ? true : undefined }
-    const answer = await transport.json<{ messages: readonly Message[] }>(path, { query })
-    messages.push(...answer.messages)
-    if (answer.messages.length < limit || messages.length >= most) return messages
-    after = messages.at(-1)?.id
-  }
 }
 
 function createValues(transport: Transport, path: string): Thread['kv'] {

@@ -1,6 +1,6 @@
 /**
- * A directory that is open for a whole simulated life, whatever goes wrong in it: in the end it has what the store lists
- * (DY1).
+ * A directory that is open for a whole simulated life, whatever goes wrong in it: in the end it has what the store
+ * lists (DY1).
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Backend } from '../backend/port.js'

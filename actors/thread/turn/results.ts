@@ -168,7 +168,10 @@ const titleLength = 80
 /** One line, so short that it can stand in a list. */
 export function titleOf(id: string, text: string): NonNullable<ThreadState['title']> {
   // More than enough of a long text; half of a pair at the end is no character.
-  const line = text.slice(0, 8 * titleLength).replaceAll(/\s+/g, ' ').trim()
+  const line = text
+    .slice(0, 8 * titleLength)
+    .replaceAll(/\s+/g, ' ')
+    .trim()
   return { id, text: line.slice(0, titleLength).replace(/[\uD800-\uDBFF]$/, '') }
 }
 

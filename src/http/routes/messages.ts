@@ -131,16 +131,26 @@ const listMessages = route({
   method: 'get',
   path: '/threads/{thread}/messages',
   name: 'list_messages',
-  summary: 'Messages of a thread, oldest first; `after` is the id of the last one that was read.',
+  summary:
+    'Messages of a thread, oldest first; `after` is the id of the last one that was read. With `before` the newest ' +
+    'before that record (`end`: of all), each with its `seq`; the page before it is `before` the first `seq`.',
   scope: 'read',
   params: thread,
-  query: { after: messageId.optional(), limit: count(mostMessages).optional(), silent: flag.optional() },
+  query: {
+    after: messageId.optional(),
+    before: z
+      .union([z.literal('end').transform(() => Infinity), count(Number.MAX_SAFE_INTEGER)])
+      .optional()
+      .describe('`end`, or the `seq` of the first message of the page after it'),
+    limit: count(mostMessages).optional(),
+    silent: flag.optional(),
+  },
   answer: { status: 200, description: 'A page of messages', schema: z.object({ messages: z.array(message) }) },
   isTool: true,
-  async run({ skein, params, query: { after, limit = 100, silent } }) {
+  async run({ skein, params, query: { after, before, limit = 100, silent } }) {
     const target = await skein.threads.get(params.thread)
     const shown = silent ? { silent: 'show' as const } : {}
-    return { messages: await target.messages({ ...defined({ after }), limit, ...shown }) }
+    return { messages: await target.messages({ ...defined({ after, before }), limit, ...shown }) }
   },
 })
 

@@ -136,7 +136,7 @@ const countThreads = route({
   method: 'get',
   path: '/threads/{thread}/counts',
   name: 'count_threads',
-  summary: 'How many threads there are, the thread and all below it: at work, waiting, failed; and what they have used.',
+  summary: 'Counts the thread and all below it: those at work, waiting and failed, and what they have used.',
   scope: 'read',
   params: thread,
   answer: {

@@ -11,6 +11,8 @@ import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { decode } from '../journal/journal.js'
 import { wake, wakeWhole } from '../journal/wake.js'
+import { readMessagePage } from '../watch/message-pages.js'
+import type { NumberedMessage } from '../watch/message-pages.js'
 import { messagesOf } from '../watch/projection.js'
 import { createRun } from '../watch/run.js'
 import type { Run } from '../watch/run.js'
@@ -26,6 +28,12 @@ import type { ThreadServices } from './services.js'
 export interface MessagePage {
   /** The id of the last message that was read. */
   readonly after?: string
+  /**
+   * The newest messages before this record; `Infinity`: of all. Each has the `seq` of its record, and the page before
+   * it is `before: page[0].seq`, until one is empty. Messages of one record stay together, also where that is more
+   * than the limit.
+   */
+  readonly before?: number
   /** How many at most. Default: all. */
   readonly limit?: number
   /** Whether silent messages are given. Default `hide`. */
@@ -33,6 +41,7 @@ export interface MessagePage {
 }
 
 export interface ThreadMessages {
+  messages(page: MessagePage & { readonly before: number }): Promise<readonly NumberedMessage[]>
   messages(page?: MessagePage): Promise<readonly Message[]>
   /** Says something to it: a text, or an object with `text` and any of the options. */
   send(message: string | SendMessage, options?: SendOptions): Run
@@ -66,7 +75,7 @@ export function createThreadMessages(
     await send({ kind: 'edit', message, ...defined({ text }) })
   }
   return {
-    messages: (page) => readMessages(backend, thread, page),
+    messages: createMessageReader(backend, thread),
     send(message, options) {
       const id = givenId(message, options) ?? random.id()
       const accepted = post(backend, send, { message, options, id })
@@ -116,12 +125,26 @@ async function post(backend: Backend, send: SendToThread, { message, options, id
 
 const pageSchema = z.strictObject({
   after: z.string().optional(),
+  before: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
   limit: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
   silent: z.enum(['hide', 'show']).optional(),
 })
 
+function createMessageReader(backend: Backend, id: string): ThreadMessages['messages'] {
+  function read(page: MessagePage & { readonly before: number }): Promise<readonly NumberedMessage[]>
+  function read(page?: MessagePage): Promise<readonly Message[]>
+  async function read(page: MessagePage = {}): Promise<readonly Message[]> {
+    checkOptions(pageSchema, page, 'messages')
+    const { before, after, limit = Infinity, silent = 'hide' } = page
+    if (before === undefined) return readMessages(backend, id, page)
+    if (after !== undefined)
+      throw new SkeinError('BAD_OPTION', 'messages: a page is after a message or before a record, not both')
+    return (await readMessagePage(backend, id, { before, limit, silent })) ?? threadMissing(id)
+  }
+  return read
+}
+
 async function readMessages(backend: Backend, id: string, page: MessagePage = {}): Promise<readonly Message[]> {
-  checkOptions(pageSchema, page, 'messages')
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) threadMissing(id)
   const { after, limit = Infinity, silent = 'hide' } = page

@@ -141,6 +141,7 @@ async function firstItem(skein: Either): Promise<string> {
 const unused = [
   'GET /health',
   'GET /agents',
+  'GET /threads/{thread}/counts',
   'GET /models/waits',
   'GET /threads/{thread}/runs/{run}/text',
   'GET /threads/{thread}/ui',

@@ -44,6 +44,29 @@ onEveryStore('threads over HTTP', (world) => {
     expect(await ask('/threads/one')).toMatchObject({ status: 404, body: { code: 'UNKNOWN_THREAD', status: 404 } })
   })
 
+  it('H1: threads are searched, sorted and counted, and messages read from the newest back', async () => {
+    const { ask } = await open()
+    for (const id of ['one', 'two', 'three']) await ask('/threads', { body: { agent: 'helper', id } })
+    world.clock.advance(1_000)
+    await ask('/threads/two/messages?wait=60000', { body: { text: 'look' } })
+    const found = async (query: string): Promise<unknown> =>
+      ((await ask(`/threads?${query}`)).body as { threads: { thread: string }[] }).threads.map(({ thread }) => thread)
+    expect(await found('q=LOOK')).toEqual(['two'])
+    expect(await found('sort=updated&roots=true&limit=1')).toEqual(['two'])
+    expect(await found('sort=newest')).toEqual(['three', 'two', 'one'])
+    expect((await ask('/threads?sort=size')).status).toBe(400)
+    expect((await ask('/threads/two/counts')).body).toMatchObject({ threads: 1, working: 0, failed: 0 })
+    expect((await ask('/threads/nobody/counts')).status).toBe(404)
+    const page = async (before: string | number) =>
+      (await ask(`/threads/two/messages?before=${before}&limit=2`)).body as { messages: { id: string; seq: number }[] }
+    const newest = await page('end')
+    expect(newest.messages).toMatchObject([{ role: 'tool' }, { role: 'assistant' }])
+    const older = await page(newest.messages[0]?.seq ?? 0)
+    expect(older.messages).toMatchObject([{ role: 'user', text: 'look' }, { role: 'assistant' }])
+    expect(await page(older.messages[0]?.seq ?? 0)).toEqual({ messages: [] })
+    expect((await ask('/threads/two/messages?before=0x&limit=2')).status).toBe(400)
+  })
+
   it('H1: a message is accepted with 202, once for one Idempotency-Key, and its run is read', async () => {
     const { ask } = await open()
     await ask('/threads', { body: { agent: 'helper', id: 'one' } })
@@ -73,7 +96,7 @@ onEveryStore('threads over HTTP', (world) => {
     const { ask } = await open()
     await ask('/threads', { body: { agent: 'helper', id: 'one' } })
     // It would wait for ten minutes for what only a person can change.
-    const { status, body } = await ask('/threads/one/messages?wait=600000', { body: { text: 'pay' } })
+    const { status, body } = await ask('/threads/one/messages?wait=60000', { body: { text: 'pay' } })
     const { run } = body as { run: string }
     expect({ status, body }).toMatchObject({
       status: 202,

@@ -13,7 +13,7 @@ import { storeClosed } from '../../checks.js'
 import type { HeadChange, HeadFollower, StoredHead } from '../../port.js'
 import { tell } from '../../topics.js'
 import type { Database } from './driver.js'
-import { headColumns, headOf } from './heads.js'
+import { headColumns, headOfRow } from './heads.js'
 import { bytesColumn, integer, integerColumn, reading, text } from './rows.js'
 import { notRemoved } from './schema.js'
 
@@ -89,14 +89,14 @@ export class LocalHeadFollower implements HeadFollower {
     this.ready.catch(() => undefined) // whoever waits for it hears of it
   }
 
-  async current(): Promise<number> {
+  readonly current = async (): Promise<number> => {
     await this.ready
     if (this.#stopped) throw storeClosed('local')
     this.#assertOpen()
     return this.#read()
   }
 
-  stop(): void {
+  readonly stop = (): void => {
     this.#stopped = true
     this.#cancel?.()
     this.#stopBell()
@@ -112,7 +112,7 @@ export class LocalHeadFollower implements HeadFollower {
       const rows = reading(() => this.#statements.page.all(after))
       for (const [tid, columns] of rows) {
         after = integer(tid)
-        this.#tellHead(position, after, headOf(columns))
+        this.#tellHead(position, after, headOfRow(columns))
       }
       more = rows.length === pageSize
       if (more) await nextTurn()
@@ -131,7 +131,7 @@ export class LocalHeadFollower implements HeadFollower {
     if (this.#stopped) return
     this.#cancel ??= systemClock.wakeAt(systemClock.now() + pauseMs, () => {
       this.#cancel = undefined
-      // Before it is ready, `#begin` reads on; what cannot be read is reported to who asks, and read with the next ring.
+      // What cannot be read is reported to who asks, and read with the next ring.
       void this.current().catch(() => undefined)
     })
   }
@@ -150,8 +150,8 @@ export class LocalHeadFollower implements HeadFollower {
       this.#roots.delete(root)
       tell(() => this.#told({ position: this.#position, removed: root }))
     }
-    for (const [tid, columns] of mended) this.#tellMended(integer(tid), headOf(columns))
-    for (const [last, tid, columns] of changed) this.#tellHead(integer(last), integer(tid), headOf(columns))
+    for (const [tid, columns] of mended) this.#tellMended(integer(tid), headOfRow(columns))
+    for (const [last, tid, columns] of changed) this.#tellHead(integer(last), integer(tid), headOfRow(columns))
     this.#position = position
     return position
   }

@@ -70,7 +70,7 @@ export function createLocalHeads(database: Database, assertOpen: () => void): Om
     const rows = query.all(cursorNumber(filter.cursor), ...values, limit + 1)
     const heads = rows
       .slice(0, limit)
-      .flatMap((row) => headOf(row[1]) ?? [])
+      .flatMap((row) => headOfRow(row[1]) ?? [])
       .filter((head) => head.damaged === undefined || matches(head, filter))
     const last = rows[limit - 1]
     return rows.length > limit && last ? { heads, next: String(integer(last[0])) } : { heads }
@@ -80,7 +80,7 @@ export function createLocalHeads(database: Database, assertOpen: () => void): Om
     get: async (thread) => {
       assertOpen()
       const row = reading(() => one.one(thread), thread)
-      return row && headOf(row[0])
+      return row && headOfRow(row[0])
     },
     async list(filter) {
       assertOpen()
@@ -88,7 +88,7 @@ export function createLocalHeads(database: Database, assertOpen: () => void): Om
     },
     async restless() {
       assertOpen()
-      return reading(() => restless.all().flatMap((row) => headOf(row[0]) ?? []))
+      return reading(() => restless.all().flatMap((row) => headOfRow(row[0]) ?? []))
     },
   }
 }
@@ -113,7 +113,7 @@ function conditions(filter: HeadFilter): { where: string; values: Value[] } {
 
 const lenient = new TextDecoder()
 
-export function headOf(stored: unknown): StoredHead | undefined {
+export function headOfRow(stored: unknown): StoredHead | undefined {
   try {
     return wholeHead(JSON.parse(text(stored)))
   } catch (thrown) {

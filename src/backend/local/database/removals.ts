@@ -30,9 +30,7 @@ function prepare(database: Database) {
        )`,
     ),
     // Who follows heads learns from it that a tree is no more.
-    count: database.write(
-      "INSERT INTO meta VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
-    ),
+    count: database.write("INSERT INTO meta VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"),
     mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
     unswept: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'unswept'`),
     next: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed LIMIT 1`),

@@ -239,13 +239,7 @@ export class Writes {
   }
 
   private create(commit: Commit, head: Head): number | undefined {
-    const moving: Value[] = [
-      commit.entry?.count ?? 0,
-      commit.epoch,
-      head.status,
-      head.updatedAt,
-      moreText(head),
-    ]
+    const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt, moreText(head)]
     const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
     const first = insert()
     const { changes, rowid } =

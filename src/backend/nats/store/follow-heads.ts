@@ -38,7 +38,7 @@ export class NatsHeadFollower implements HeadFollower {
   }
 
   /** One look at a time serves all who asked before it began. */
-  async current(): Promise<number> {
+  readonly current = async (): Promise<number> => {
     await this.ready
     while (this.#looking) await this.#looking.catch(() => undefined)
     this.#looking = this.#look()
@@ -49,7 +49,7 @@ export class NatsHeadFollower implements HeadFollower {
     }
   }
 
-  stop(): void {
+  readonly stop = (): void => {
     this.#stopped = true
     for (const stop of this.#stops) stop()
     this.#feed.stop()

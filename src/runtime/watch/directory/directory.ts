@@ -20,7 +20,7 @@ import type { InboxItem } from './inbox-item.js'
 import type { TreeCounts } from './subtree-counts.js'
 import { toHeadFilter, toThreadInfo } from './thread-info.js'
 import type { ThreadInfo } from './thread-info.js'
-import { isWanted, querySchema, watchQuerySchema } from './thread-query.js'
+import { isListed, querySchema, watchQuerySchema } from './thread-query.js'
 import type { HeadQuery, ThreadQuery } from './thread-query.js'
 
 /** What a thread and all below it come to. */
@@ -189,9 +189,9 @@ export class SharedDirectory implements ThreadDirectory {
     const stop = this.listen((heads, change) => {
       for (const head of heads) {
         const isNow = 'head' in change && head === heads[0]
-        if (!isWanted(head, query)) continue
+        if (!isListed(head, query)) continue
         if (isNow) tell(head.thread, { position: change.position, thread: toThreadInfo(head) })
-        else if (!('head' in change && isWanted(change.head, query)))
+        else if (!('head' in change && isListed(change.head, query)))
           tell(head.thread, { position: change.position, left: head.thread })
       }
     })

@@ -1,6 +1,6 @@
 /**
- * The heads of all threads in memory, found by what lists ask for. Made of changes of heads alone, so that lists, counts
- * and the inbox cannot disagree. Owns the rows and their indices; pure to its callers, no I/O.
+ * The heads of all threads in memory, found by what lists ask for. Made of changes of heads alone, so that lists,
+ * counts and the inbox cannot disagree. Owns the rows and their indices; does no I/O.
  *
  * - A list costs what it gives where an index is small, and else a walk along its order until the page is full.
  * - `created` is the order of first commits, with the cursors that the store's own lists have.
@@ -8,12 +8,14 @@
 import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
-import { badCursor, isWanted } from './thread-query.js'
+import { badCursor, hasFields, searchText } from './thread-query.js'
 import type { HeadQuery, ThreadOrder } from './thread-query.js'
 
 interface Row {
   head: StoredHead
   readonly born: number
+  /** Where texts are looked for; made by the first search. */
+  text: string | undefined
   /** In the order of updates. */
   older: Row | undefined
   newer: Row | undefined
@@ -79,13 +81,14 @@ export class HeadTable {
     const head = this.#shared(change.head)
     const row = this.#rows.get(head.thread)
     if (!row) {
-      this.#add({ head, born: change.born, older: undefined, newer: undefined })
+      this.#add({ head, born: change.born, text: undefined, older: undefined, newer: undefined })
       return []
     }
     const before = row.head
     this.#unlink(row)
     this.#reindex(row, head)
     row.head = head
+    row.text = undefined
     this.#link(row)
     this.#counts.replace(before, head)
     return [before]
@@ -174,17 +177,17 @@ export class HeadTable {
   list(query: HeadQuery): HeadPage {
     const { sort = 'created', limit = 1_000, cursor } = query
     const isAfter = cursor === undefined ? undefined : afterCursor(cursor, sort)
-    const page: Row[] = []
+    const text = query.q?.toLowerCase()
+    const isFound = (row: Row): boolean =>
+      (!isAfter || isAfter(row)) && hasFields(row.head, query) && (text === undefined || hasText(row, text))
     const candidates = this.#candidates(query)
-    for (const row of this.#inOrder(candidates, sort)) {
-      if ((isAfter && !isAfter(row)) || !isWanted(row.head, query)) continue
-      if (page.length === limit) {
-        const last = page.at(-1)
-        return { heads: page.map(({ head }) => head), ...(last && { next: cursorOf(last, sort) }) }
-      }
-      page.push(row)
-    }
-    return { heads: page.map(({ head }) => head) }
+    const found =
+      sort === 'cost' && limit < fewRows
+        ? firstOf(candidates ?? this.#rows.values(), { count: limit + 1, isFound, sort })
+        : takeOf(this.#inOrder(candidates, sort), { count: limit + 1, isFound })
+    const heads = found.slice(0, limit).map(({ head }) => head)
+    const last = found[limit - 1]
+    return found.length > limit && last ? { heads, next: cursorOf(last, sort) } : { heads }
   }
 
   /** The smallest set that has all that is asked for; undefined: all rows. */
@@ -236,6 +239,42 @@ export class HeadTable {
 }
 
 const none: ReadonlySet<Row> = new Set()
+
+function hasText(row: Row, text: string): boolean {
+  row.text ??= searchText(row.head)
+  return row.text.includes(text)
+}
+
+interface Selection {
+  readonly count: number
+  readonly isFound: (row: Row) => boolean
+}
+
+/** Of rows that are in order. */
+function takeOf(rows: Iterable<Row>, { count, isFound }: Selection): readonly Row[] {
+  const found: Row[] = []
+  for (const row of rows) if (isFound(row) && found.push(row) === count) break
+  return found
+}
+
+/** Of rows in any order, without sorting them all: few come before the last of the best so far. */
+function firstOf(rows: Iterable<Row>, { count, isFound, sort }: Selection & { sort: ThreadOrder }): readonly Row[] {
+  const best: Row[] = []
+  for (const row of rows) {
+    const last = best[count - 1]
+    if ((last && comesBefore(row, last, sort) > 0) || !isFound(row)) continue
+    let [low, high] = [0, best.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = best[middle]
+      if (other && comesBefore(other, row, sort) < 0) low = middle + 1
+      else high = middle
+    }
+    best.splice(low, 0, row)
+    best.length = Math.min(best.length, count)
+  }
+  return best
+}
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, index) => text === b[index])

@@ -36,15 +36,20 @@ export const watchQuerySchema = filterSchema.omit({ limit: true, cursor: true })
 export function badCursor(cursor: string): SkeinError {
   return new SkeinError(
     'BAD_OPTION',
-    `cursor ${JSON.stringify(cursor)} is not one that this list gave; pass its \`next\` unchanged, and the same \`sort\``,
+    `cursor ${JSON.stringify(cursor)} is not one that this list gave; pass its \`next\` unchanged, with the same order`,
   )
 }
 
-export function isWanted(head: StoredHead, query: HeadQuery): boolean {
-  if (!matches(head, query) || (query.rootsOnly && head.parent !== undefined)) return false
-  return query.q === undefined || hasText(head, query.q.toLowerCase())
+export function isListed(head: StoredHead, query: HeadQuery): boolean {
+  return hasFields(head, query) && (query.q === undefined || searchText(head).includes(query.q.toLowerCase()))
 }
 
-function hasText({ thread, title, name, agent, reference, tags }: StoredHead, text: string): boolean {
-  return [title, thread, name, agent, reference, ...tags].some((each) => each?.toLowerCase().includes(text))
+/** All of a query but its text. */
+export function hasFields(head: StoredHead, query: HeadQuery): boolean {
+  return matches(head, query) && !(query.rootsOnly && head.parent !== undefined)
+}
+
+/** Where the text of a query is looked for. */
+export function searchText({ title, thread, name, agent, reference, tags }: StoredHead): string {
+  return [title, thread, name, agent, reference, ...tags].join('\n').toLowerCase()
 }

@@ -63,6 +63,31 @@ it('what was removed, by whomever, is not listed; its id may be used again', asy
   expect(await names(client)).toEqual(['a'])
 })
 
+it('J12: who follows is told of what was purged without a word, and of messages that nobody of ours wrote nothing', async () => {
+  const host = await open('host')
+  for (const root of ['a', 'b'])
+    for (const thread of [root, `${root}/1`]) await host.commit(commit(thread, 0, { head: head(thread, { root }) }))
+  const known = new Map<string, string>()
+  const removed: string[] = []
+  const follower = (await open('client')).heads.follow((change) => {
+    if ('head' in change) return void known.set(change.head.thread, change.head.root)
+    removed.push(change.removed)
+    for (const [thread, root] of known) if (root === change.removed) known.delete(thread)
+  })
+  await follower.ready
+  await raw.request(`${namespace}.log.0.forged.forged`, 'no JSON')
+  await follower.current()
+  expect(removed).toEqual([])
+  await (await jetstreamManager(raw)).streams.purge(`${namespace}_log`, { filter: `${namespace}.log.*.b.*` })
+  await follower.current()
+  expect([...known.keys()].toSorted()).toEqual(['a', 'a/1'])
+  expect(removed).toEqual(['b'])
+  await host.commit(commit('b', 0))
+  await follower.current()
+  expect([...known.keys()].toSorted()).toEqual(['a', 'a/1', 'b'])
+  follower.stop()
+})
+
 it('a message that nobody of ours wrote breaks neither lists nor mail', async () => {
   const host = await open('host')
   for (const partition of [0, 1]) await host.leases.acquire(partition)

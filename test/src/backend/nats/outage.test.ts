@@ -47,6 +47,26 @@ const standStill = <T>(ms: number, after: () => T): Promise<T> =>
   })
 
 describe('a cable that is cut', () => {
+  it('J12: who follows heads goes on after it, without what was removed and with what was written meanwhile', async () => {
+    const host = await openBeside()
+    const held = await lease(host)
+    for (const thread of ['gone', 'kept']) await host.commit(by(held, [thread, 0]))
+    const follower = await open({}, 'client')
+    const known = new Set<string>()
+    const { ready, current } = follower.heads.follow((change) => {
+      if ('head' in change) known.add(change.head.thread)
+      else known.delete(change.removed)
+    })
+    await ready
+    proxy.cut()
+    await host.trees.remove({ root: 'gone', expected: 1, epoch: held.epoch })
+    await host.commit(by(held, ['kept', 1]))
+    await host.commit(by(held, ['late', 0]))
+    proxy.mend()
+    await current()
+    expect([...known].toSorted()).toEqual(['kept', 'late'])
+  })
+
   it('NC1: a commit that waits for the server is not written when its lease has ended meanwhile', async () => {
     const one = await open({ leaseMs: 3_000 })
     const first = await lease(one)

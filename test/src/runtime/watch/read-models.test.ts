@@ -8,6 +8,7 @@ import type { Message } from '../../../../src/core/records/message.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import type { Thread } from '../../../../src/runtime/handles/thread.js'
+import { readMessagePage } from '../../../../src/runtime/watch/message-pages.js'
 import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
 import { toThreadInfo } from '../../../../src/runtime/watch/directory/thread-info.js'
 import { headOf } from '../../../../src/runtime/resident/head.js'
@@ -83,8 +84,22 @@ async function checkTurn(thread: Thread, { run: id, messages }: EndedTurn): Prom
   expect(changes.at(-1)?.result).toEqual(await run.result())
 }
 
+/** MP1, with slices so short that most pages are read from a part of the journal. */
+async function checkPages(backend: Backend, thread: Thread): Promise<void> {
+  for (const silent of ['show', 'hide'] as const) {
+    const pages: Message[] = []
+    for (let before = Infinity, more = true; more;) {
+      const page = (await readMessagePage(backend, thread.id, { before, limit: 2, silent }, 6)) ?? []
+      pages.unshift(...page.map(({ seq: _, ...message }) => message))
+      before = page[0]?.seq ?? 0
+      more = page.length > 0
+    }
+    expect(pages).toEqual(await thread.messages({ silent }))
+  }
+}
+
 onEveryStore('what reads a thread', (world) => {
-  it('R1: agrees with its transcript, whatever its life was', async () => {
+  it('R1, MP1: agrees with its transcript, whatever its life was', async () => {
     const backend = await world.store.source.open('host')
     const client = await connectSkein({ backend: world.store.source, clock: world.clock })
     let lives = 0
@@ -104,6 +119,7 @@ onEveryStore('what reads a thread', (world) => {
           await thread.children(),
         )
         expect(await thread.info()).toEqual((await client.directory().list({ sort: 'newest', limit: 1 })).threads[0])
+        await checkPages(backend, thread)
         for (const turn of endedTurns(records)) await checkTurn(thread, turn)
       }),
       { numRuns: times(40, 400) },

@@ -28,7 +28,7 @@ const team = () =>
   })
 
 onEveryStore('the directory', (world) => {
-  it('P5: has what was acknowledged before, in the pages of the store, with the position that it is true for', async () => {
+  it('DY1: has what was acknowledged before, in the pages of the store, with the position that it is true for', async () => {
     const skein = await world.open(team())
     for (const id of ['a', 'b', 'c']) await skein.threads.create({ agent: 'writer', id, tags: [`of ${id}`] })
     const first = await skein.threads.list({ limit: 2 })
@@ -49,7 +49,7 @@ onEveryStore('the directory', (world) => {
     await expect(directory.counts('b')).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
   })
 
-  it('P5: says of each thread what it is about, what it used and how far it is, and counts whole trees', async () => {
+  it('DY1: says of each thread what it is about, what it used and how far it is, and counts whole trees', async () => {
     const skein = await world.open(team())
     const directory = skein.directory()
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { steps: 20 } })
@@ -87,7 +87,7 @@ onEveryStore('the directory', (world) => {
     await client.close()
   })
 
-  it('P5: who watches is given what is there, then each thread that changes, comes or goes', async () => {
+  it('DY1: who watches is given what is there, then each thread that changes, comes or goes', async () => {
     const skein = await world.open(team())
     await skein.threads.create({ agent: 'writer', id: 'a', tags: ['x'] })
     const seen = watcherOf(skein, { tag: 'x' })

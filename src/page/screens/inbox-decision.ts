@@ -1,0 +1,205 @@
+/**
+ * One item of the inbox and what can be decided about it. No single key acts: a decision is chosen, then confirmed.
+ */
+import { Fragment, h } from 'preact'
+import type { VNode } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { InboxItem } from '../../index.js'
+import { at } from '../kit/api.js'
+import { dateTime, holdWords } from '../kit/format.js'
+import { JsonView } from '../kit/json-view.js'
+import { useKeys } from '../kit/keys.js'
+import { plainText } from '../kit/plain-text.js'
+import { hrefOf } from '../kit/router.js'
+import { Action, writeBlocked } from '../kit/ui.js'
+import { receiptWords, receipts, write } from '../kit/write.js'
+import { ArgsEditor } from './args-editor.js'
+
+type Choice = 'approve' | 'edit' | 'reject'
+
+export function InboxDecision({ item }: { item: InboxItem }): VNode {
+  const { why, path, agent, tool, prompt, requestedAt, deadlineAt, atDeadline, unknown, args, reference } = item
+  const isQuestion = why === 'person'
+  const isVariables = why === 'variables'
+  return h(
+    'section',
+    { class: 'decision', 'aria-label': 'Decision' },
+    h(
+      'nav',
+      { class: 'crumbs', 'aria-label': 'Parents' },
+      path.map((id, index) => h('a', { key: id, href: hrefOf(['threads', id]) }, index === path.length - 1 ? (reference ?? id) : id)),
+    ),
+    h('h2', null, h('span', { class: 'tool' }, tool || agent), ` waits for ${holdWords(why)}`),
+    unknown
+      ? h('p', { class: 'note unknown' }, 'This call may already have run: its host died before it could say. The question is whether to run it again.')
+      : null,
+    prompt ? h('p', { class: 'prompt' }, plainText(prompt)) : null,
+    h(
+      'p',
+      { class: 'muted' },
+      `Asked by ${agent} at ${dateTime(requestedAt)}`,
+      deadlineAt === undefined ? null : ` · decided by itself (${atDeadline ?? 'reject'}) at ${dateTime(deadlineAt)}`,
+    ),
+    isVariables ? null : h('div', { class: 'args' }, h('h3', null, 'Args'), h(JsonView, { value: args })),
+    isVariables ? h(VariablesForm, { item }) : null,
+    isQuestion ? h(AnswerForm, { item }) : null,
+    isVariables || isQuestion ? null : h(ApprovalForm, { item }),
+    h(ReceiptLine, { id: item.id }),
+  )
+}
+
+function ReceiptLine({ id }: { id: string }): VNode | null {
+  const receipt = receipts.value[id]
+  return receipt ? h('p', { class: `receipt ${receipt.phase}`, role: 'status' }, receiptWords(receipt)) : null
+}
+
+function pathOf({ thread, call }: InboxItem, what: string): string {
+  return at`inbox/${thread}/${call}/${what}`
+}
+
+function ApprovalForm({ item }: { item: InboxItem }): VNode {
+  const [choice, setChoice] = useState<Choice>()
+  const [edited, setEdited] = useState<unknown>(undefined)
+  const [comment, setComment] = useState('')
+  const confirm = useRef<HTMLButtonElement>(null)
+  const blocked = writeBlocked.value
+  const isBusy = receipts.value[item.id]?.phase === 'sending'
+  useEffect(() => {
+    if (choice !== undefined && choice !== 'edit') confirm.current?.focus()
+  }, [choice])
+  const choose = (next: Choice) => () => blocked === undefined && setChoice(next)
+  const decide = (): void => {
+    const said = comment === '' ? {} : { comment }
+    const isReject = choice === 'reject'
+    const args = choice === 'edit' && edited !== undefined ? { args: edited } : {}
+    const what = isReject ? 'rejected' : `approved${choice === 'edit' ? ' with other args' : ''}`
+    void write({ about: item.id, what, path: pathOf(item, isReject ? 'reject' : 'approve'), body: { ...args, ...said } })
+    setChoice(undefined)
+  }
+  useKeys({ a: choose('approve'), e: choose('edit'), r: choose('reject'), Escape: () => setChoice(undefined) })
+  const isReady = choice !== 'edit' || edited !== undefined
+  const verb = { approve: 'Approve it as it is', edit: 'Approve with these args', reject: 'Reject it' }
+  return h(
+    Fragment,
+    null,
+    h(
+      'div',
+      { class: 'actions' },
+      h(Action, { label: 'Approve', act: choose('approve'), kind: 'primary', blocked, keyHint: 'a' }),
+      h(Action, { label: 'Edit args', act: choose('edit'), blocked, keyHint: 'e' }),
+      h(Action, { label: 'Reject', act: choose('reject'), kind: 'danger', blocked, keyHint: 'r' }),
+      blocked ? h('span', { class: 'blocked' }, blocked) : null,
+    ),
+    choice === 'edit' ? h(ArgsEditor, { args: item.args, onChange: setEdited }) : null,
+    choice === undefined
+      ? null
+      : h(
+          'div',
+          { class: 'confirm' },
+          h('label', null, 'Comment for the model ', h('input', {
+            type: 'text',
+            value: comment,
+            maxLength: 4_000,
+            onInput: (event: Event) => event.target instanceof HTMLInputElement && setComment(event.target.value),
+            onKeyDown: (event: KeyboardEvent) => event.key === 'Enter' && isReady && decide(),
+          })),
+          h(
+            'button',
+            {
+              type: 'button',
+              ref: confirm,
+              class: `action ${choice === 'reject' ? 'danger' : 'primary'}`,
+              disabled: !isReady || isBusy || blocked !== undefined,
+              onClick: decide,
+            },
+            verb[choice],
+            h('kbd', { 'aria-hidden': 'true' }, '↵'),
+          ),
+          h(Action, { label: 'Not now', act: () => setChoice(undefined), keyHint: 'Esc' }),
+        ),
+  )
+}
+
+function AnswerForm({ item }: { item: InboxItem }): VNode {
+  const [text, setText] = useState('')
+  const blocked = writeBlocked.value
+  const send = (): void => {
+    void write({ about: item.id, what: 'answered', path: pathOf(item, 'answer'), body: { output: outputOf(text) } })
+  }
+  const decline = (): void => void write({ about: item.id, what: 'rejected', path: pathOf(item, 'reject'), body: {} })
+  return h(
+    'form',
+    {
+      class: 'answer',
+      onSubmit: (event: Event) => {
+        event.preventDefault()
+        if (text !== '' && blocked === undefined) send()
+      },
+    },
+    h('label', null, 'Your answer', h('textarea', {
+      rows: 4,
+      value: text,
+      onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
+      onKeyDown: (event: KeyboardEvent) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && send(),
+    })),
+    h('p', { class: 'muted' }, 'Text, or JSON where the tool expects more than a text.'),
+    h(
+      'div',
+      { class: 'actions' },
+      h('button', { type: 'submit', class: 'action primary', disabled: text === '' || blocked !== undefined, title: blocked }, 'Answer', h('kbd', { 'aria-hidden': 'true' }, 'Ctrl ↵')),
+      h(Action, { label: 'Do not answer', act: decline, kind: 'danger', blocked }),
+      blocked ? h('span', { class: 'blocked' }, blocked) : null,
+    ),
+  )
+}
+
+/** JSON where it is some, else the text. */
+function outputOf(text: string): unknown {
+  if (!/^\s*[[{"]/.test(text)) return text
+  try {
+    const value: unknown = JSON.parse(text)
+    return value
+  } catch {
+    return text
+  }
+}
+
+/** Values go to the server once, sealed there, and are kept nowhere here. */
+function VariablesForm({ item }: { item: InboxItem }): VNode {
+  const { missing = [], request, thread } = item
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
+  const blocked = writeBlocked.value
+  const isWhole = missing.every((name) => (values[name] ?? '') !== '')
+  const send = (): void => {
+    const path = request === undefined ? at`threads/${thread}/variables` : at`threads/${thread}/variables/${request}`
+    const method = request === undefined ? 'PATCH' : 'POST'
+    void write({ about: item.id, what: 'values given', path, method, body: values }).then(() => setValues({}))
+  }
+  const decline = (): void => void write({ about: item.id, what: 'declined', path: pathOf(item, 'reject'), body: {} })
+  return h(
+    'form',
+    {
+      class: 'answer',
+      onSubmit: (event: Event) => {
+        event.preventDefault()
+        if (isWhole && blocked === undefined) send()
+      },
+    },
+    missing.map((name) =>
+      h('label', { key: name }, name, h('input', {
+        type: 'password',
+        autoComplete: 'off',
+        value: values[name] ?? '',
+        onInput: (event: Event) =>
+          event.target instanceof HTMLInputElement && setValues({ ...values, [name]: event.target.value }),
+      })),
+    ),
+    h(
+      'div',
+      { class: 'actions' },
+      h('button', { type: 'submit', class: 'action primary', disabled: !isWhole || blocked !== undefined, title: blocked }, 'Give values'),
+      h(Action, { label: 'Decline', act: decline, kind: 'danger', blocked }),
+      blocked ? h('span', { class: 'blocked' }, blocked) : null,
+    ),
+  )
+}

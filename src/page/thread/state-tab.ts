@@ -1,0 +1,51 @@
+/** Where a thread stands: its place in the statechart, and exactly what it waits for. */
+import { h } from 'preact'
+import type { VNode } from 'preact'
+import type { ThreadStateInfo } from '../../index.js'
+import { at } from '../kit/api.js'
+import { clockTime, count, dateTime, duration } from '../kit/format.js'
+import { useResource } from '../kit/resource.js'
+import { Loading, Problem, second } from '../kit/ui.js'
+import { serverNow } from '../link/link.js'
+import { Statechart } from './statechart.js'
+import type { ThreadTabProps } from './thread-screen.js'
+
+export function StateTab({ thread, row }: ThreadTabProps): VNode {
+  void second.value
+  const { value: state, problem, again } = useResource<ThreadStateInfo>(at`threads/${thread}/state`, row.seq)
+  if (problem && !state) return h(Problem, { problem, retry: again })
+  if (!state) return h(Loading, { what: 'the state' }) ?? h('div', null)
+  const { value, outstanding, deadlines, queued, turn, digest, seq, step } = state
+  const now = serverNow()
+  return h(
+    'div',
+    { class: 'state-tab' },
+    h(Statechart, { gate: value.gate, work: value.work }),
+    h(
+      'section',
+      null,
+      h('h2', null, outstanding.length === 0 ? 'It waits for nothing but a message' : 'It waits for'),
+      h(
+        'ul',
+        { class: 'outstanding' },
+        outstanding.map(({ key, kind, at: time }) =>
+          h('li', { key }, h('strong', null, kind), h('code', null, key), time === undefined ? null : h('span', { class: 'number' }, `${clockTime(time)} (in ${duration(time - now)})`)),
+        ),
+      ),
+      h(
+        'dl',
+        { class: 'facts' },
+        h('dt', null, 'Turn'),
+        h('dd', null, turn ? `since ${dateTime(turn.startedAt)} · ${count(turn.steps)} steps · ${count(turn.calls)} calls` : 'none'),
+        h('dt', null, 'Steps begun'),
+        h('dd', null, count(step)),
+        h('dt', null, 'Waiting behind it'),
+        h('dd', null, `${count(queued.messages)} messages · ${count(queued.calls)} calls`),
+        h('dt', null, 'Next deadline'),
+        h('dd', null, deadlines[0] ? `${dateTime(deadlines[0].at)} · ${deadlines[0].key}` : 'none'),
+        h('dt', null, 'Journal'),
+        h('dd', null, `record ${count(seq)} · chain `, h('code', null, digest.slice(0, 16))),
+      ),
+    ),
+  )
+}
