@@ -1,6 +1,7 @@
 /** The page: header, screens by address, what is said to those who do not see it. Starts everything else. */
-import { h, render } from 'preact'
-import type { ComponentType, VNode } from 'preact'
+import { render } from 'preact'
+import { h } from './kit/element.js'
+import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { getJson, needsKey, toPageProblem, useKey } from './kit/api.js'
 import { pageClock } from './kit/clock.js'
@@ -25,7 +26,8 @@ const lazy = {
   thread: async () => (await import('./thread/thread-screen.js')).ThreadScreen,
 }
 
-const loadedScreens = new Map<string, ComponentType<{ thread: string }>>()
+type LoadedScreen = (props: { thread: string }) => VNode
+const loadedScreens = new Map<string, LoadedScreen>()
 
 function LazyScreen({ name, thread = '' }: { name: keyof typeof lazy; thread?: string }): VNode {
   const [screen, setScreen] = useState(() => loadedScreens.get(name))

@@ -51,6 +51,12 @@ export interface LiveText {
   readonly reasoning: string
 }
 
+interface Packed {
+  readonly seq: string
+  readonly text: string
+  gzip?: Buffer
+}
+
 const longestText = 65_536
 const mostBuffered = 100_000
 
@@ -66,7 +72,7 @@ export class TreeView {
   readonly #stopped = new AbortController()
   readonly #ready: Promise<void>
   #failure: unknown
-  #packed: { readonly seq: string; readonly text: string; gzip?: Buffer } | undefined
+  #packed: Packed | undefined
 
   constructor(skein: ServedSkein, root: string, { clock, epoch }: { readonly clock: Clock; readonly epoch: string }) {
     this.root = root
@@ -121,7 +127,7 @@ export class TreeView {
     return new Uint8Array(packed.gzip)
   }
 
-  #pack(): NonNullable<TreeView['#packed']> {
+  #pack(): Packed {
     const seq = this.position.join('.')
     if (this.#packed?.seq === seq) return this.#packed
     const threads = [...this.#threads]
@@ -134,7 +140,7 @@ export class TreeView {
       now: this.#clock.now(),
       base: writer.base,
       threads: writer.write(threads.map((row) => ({ ...row }))),
-      spans: writer.write([...this.#spans].map(({ id: _, ...span }) => ({ ...span, id: _.slice(span.thread.length) }))),
+      spans: writer.write([...this.#spans].map(({ id, ...span }) => ({ ...span, id: id.slice(span.thread.length) }))),
       words: writer.words,
     }
     this.#packed = { seq, text: JSON.stringify(snapshot) }

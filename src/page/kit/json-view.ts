@@ -1,5 +1,5 @@
 /** A JSON value as text with folds. Everything in it is text; what is long is cut, and says so. */
-import { h } from 'preact'
+import { h } from './element.js'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { count } from './format.js'
@@ -38,7 +38,7 @@ function Group({ value, level }: { value: object; level: number }): VNode {
   if (size === 0) return h('span', { class: 'json-mark' }, `${before}${after}`)
   const toggle = h(
     'button',
-    { type: 'button', class: 'json-fold', 'aria-expanded': String(isOpen), onClick: () => setOpen(!isOpen) },
+    { type: 'button', class: 'json-fold', 'aria-expanded': isOpen, onClick: () => setOpen(!isOpen) },
     isOpen ? before : `${before} ${count(size)} … ${after}`,
   )
   if (!isOpen) return toggle

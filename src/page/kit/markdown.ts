@@ -3,7 +3,7 @@
  * links go to http, https and mail alone, and an image is a link, because fetching it would tell someone that it was
  * read.
  */
-import { h } from 'preact'
+import { h } from './element.js'
 import type { ComponentChildren, VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { Lexer } from 'marked'

@@ -10,10 +10,12 @@ export interface PageAddress {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** The folder of the page, with a slash at its end: assets are in `assets/` below it. */
-export const pageBase = new URL('../', import.meta.url).pathname
+/** Where this script is: in `assets/` below the page. A name of its own, so that the build leaves it alone. */
+const here = import.meta.url
+/** The folder of the page, with a slash at its end. */
+export const pageBase = new URL('../', here).pathname
 /** The service that serves the page. */
-export const serviceBase = new URL('../../', import.meta.url).pathname
+export const serviceBase = new URL('../../', here).pathname
 
 function readAddress(): PageAddress {
   const { pathname, search } = location

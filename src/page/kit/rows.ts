@@ -1,7 +1,7 @@
 /**
  * Rows of one height in a scrolling box, of which only those in sight are in the document. Owns where it is scrolled to.
  */
-import { h } from 'preact'
+import { h } from './element.js'
 import type { ComponentChildren, Ref, VNode } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 

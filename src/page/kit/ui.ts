@@ -1,5 +1,5 @@
 /** Small parts that screens share: marks of statuses, buttons, notes, problems, what is empty. */
-import { h } from 'preact'
+import { h } from './element.js'
 import type { ComponentChildren, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { computed, signal } from '@preact/signals'
@@ -56,8 +56,8 @@ export interface ActionProps {
 
 export function Action({ label, act, blocked, kind = 'plain', keyHint }: ActionProps): VNode {
   const key = keyHint === undefined ? null : h('kbd', { 'aria-hidden': 'true' }, keyHint)
-  const props = { type: 'button', class: `action ${kind}`, disabled: blocked !== undefined, title: blocked }
-  return h('button', { ...props, onClick: act }, label, key)
+  const props = { class: `action ${kind}`, disabled: blocked !== undefined, title: blocked }
+  return h('button', { type: 'button', ...props, onClick: act }, label, key)
 }
 
 /** Why nothing may be written now, if so. */

@@ -64,7 +64,7 @@ interface ScriptPolicy {
 }
 
 function trusted(url: string): string {
-  const { trustedTypes }: { trustedTypes?: ScriptPolicy } = globalThis
+  const { trustedTypes }: { trustedTypes?: ScriptPolicy } = Object(globalThis)
   if (!trustedTypes) return url
   const rules = {
     createScriptURL(asked: string) {

@@ -1,5 +1,5 @@
 /** Agents of the app: what they may call, and a form that starts a thread. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { AppOutline } from '../../index.js'

@@ -1,5 +1,5 @@
 /** Args of a call as text that can be changed, and what was changed, line by line. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { diffLines } from 'diff'
@@ -31,7 +31,7 @@ export function ArgsEditor({ args, onChange }: { args: unknown; onChange: (value
       rows: Math.min(18, before.split('\n').length + 2),
       spellcheck: false,
       value: text,
-      'aria-invalid': String(error !== undefined),
+      'aria-invalid': error !== undefined,
       'aria-describedby': error === undefined ? undefined : 'args-error',
       onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
     })),

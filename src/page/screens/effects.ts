@@ -1,5 +1,5 @@
 /** Effects of all trees whose outcome nobody knows: an intent without a receipt is a question, not a line of a log. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { at, getJson, toPageProblem } from '../kit/api.js'

@@ -1,5 +1,5 @@
 /** The overlay that says which keys there are and what shapes and colours mean. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { signal } from '@preact/signals'

@@ -1,5 +1,5 @@
 /** Hosts: who serves the store, what they hold, and which models have to wait. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { getJson, toPageProblem } from '../kit/api.js'

@@ -1,7 +1,7 @@
 /**
  * One item of the inbox and what can be decided about it. No single key acts: a decision is chosen, then confirmed.
  */
-import { Fragment, h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InboxItem } from '../../index.js'
@@ -80,8 +80,8 @@ function ApprovalForm({ item }: { item: InboxItem }): VNode {
   const isReady = choice !== 'edit' || edited !== undefined
   const verb = { approve: 'Approve it as it is', edit: 'Approve with these args', reject: 'Reject it' }
   return h(
-    Fragment,
-    null,
+    'div',
+    { class: 'approval' },
     h(
       'div',
       { class: 'actions' },

@@ -1,5 +1,5 @@
 /** The inbox: everything that waits for a person, of all trees and depths. A decision goes to its owner by its id. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import type { InboxItem } from '../../index.js'
 import { clockTime, count, holdWords, plural } from '../kit/format.js'
@@ -120,7 +120,7 @@ function InboxBar({ found, all }: { found: number; all: number }): VNode {
       'div',
       { class: 'chips', role: 'group', 'aria-label': 'Kinds' },
       kinds.map(([kind, label]) =>
-        h('button', { type: 'button', class: 'chip', key: kind, 'aria-pressed': String(chosen.has(kind)), onClick: toggle(kind) }, label),
+        h('button', { type: 'button', class: 'chip', key: kind, 'aria-pressed': chosen.has(kind), onClick: toggle(kind) }, label),
       ),
     ),
     only === undefined

@@ -1,5 +1,5 @@
 /** The screen of all trees: what runs, what stands, what it costs. Rows keep their places while someone points at them. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { allStatuses, compact, count, dash, money, plural, statusWords } from '../kit/format.js'
@@ -141,7 +141,7 @@ function TreeLine({ row, place, isSelected }: { row: PageRoot; place: number; is
       role: 'row',
       id: `tree-${thread}`,
       'aria-rowindex': place + 1,
-      'aria-selected': String(isSelected),
+      'aria-selected': isSelected,
       style: { transform: `translateY(${place * rowHeight}px)` },
       onClick: () => goTo(hrefOf(['trees', thread])),
     },

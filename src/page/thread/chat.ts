@@ -2,7 +2,7 @@
  * What was said in a thread, newest at the end, with the words of a model as they come, and a box to steer it. What is
  * sent is shown as sent, accepted and read; never as said before the record says so.
  */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Message } from '../../index.js'

@@ -1,5 +1,5 @@
 /** Names of a thread's variables and where their values come from. A value never comes here. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { at } from '../kit/api.js'

@@ -1,5 +1,5 @@
 /** Files of a thread: its folders now, the text of one, and which call wrote what, step by step. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { askService, at, toPageProblem } from '../kit/api.js'

@@ -1,5 +1,5 @@
 /** The journal of a thread, newest first: every record with its number, and all of it where it is opened. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { clockTime, count } from '../kit/format.js'
@@ -47,7 +47,7 @@ function RecordView({ record }: { record: PageRecord }): VNode {
     null,
     h(
       'button',
-      { type: 'button', class: 'record-line', 'aria-expanded': String(isOpen), onClick: () => setOpen(!isOpen) },
+      { type: 'button', class: 'record-line', 'aria-expanded': isOpen, onClick: () => setOpen(!isOpen) },
       h('span', { class: 'number muted' }, count(seq)),
       h('span', { class: 'number muted' }, clockTime(at)),
       h('strong', null, type),

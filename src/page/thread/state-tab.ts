@@ -1,5 +1,5 @@
 /** Where a thread stands: its place in the statechart, and exactly what it waits for. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import type { ThreadStateInfo } from '../../index.js'
 import { at } from '../kit/api.js'

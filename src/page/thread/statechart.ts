@@ -1,5 +1,5 @@
 /** The statechart of a thread as a drawing, with its place lit. Positions are data; a test sees that no state is missing. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 
 interface Box {

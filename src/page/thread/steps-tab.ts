@@ -1,5 +1,5 @@
 /** Steps of a thread: what the model said, what it called, how long each waited and ran, and what came of it. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { clockTime, count, duration } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'

@@ -1,5 +1,5 @@
 /** What can be done to a thread: stop its turn, pause, resume, raise its budget, end it for ever. Each is confirmed. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { at } from '../kit/api.js'

@@ -1,5 +1,5 @@
 /** The screen of one thread: what was said, what it did, where it stands. Steered from here. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ThreadInfo } from '../../index.js'
@@ -76,7 +76,7 @@ function OpenThread({ info }: { info: ThreadInfo }): VNode {
       tabs.map((each) =>
         h(
           'a',
-          { role: 'tab', key: each, id: `tab-${each}`, 'aria-selected': String(each === tab), 'aria-controls': 'tab-panel', href: hrefOf(['threads', thread, each]) },
+          { role: 'tab', key: each, id: `tab-${each}`, 'aria-selected': each === tab, 'aria-controls': 'tab-panel', href: hrefOf(['threads', thread, each]) },
           each,
         ),
       ),

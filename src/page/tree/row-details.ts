@@ -1,5 +1,5 @@
 /** The details of one thread beside the tree: what it is, why it waits, and its spans as a table. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { clockTime, compact, count, dash, dateTime, duration, money } from '../kit/format.js'
 import { hrefOf } from '../kit/router.js'

@@ -1,5 +1,5 @@
 /** The rows of a tree with the waterfall beside them. Owns the canvas and the width of the first column. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { signal } from '@preact/signals'
@@ -128,8 +128,8 @@ function TreeRow({ line, place, selected, select, toggle, now, scroll }: TreeRow
       'aria-rowindex': place + 1,
       'aria-posinset': line.place,
       'aria-setsize': line.siblings,
-      'aria-selected': String(isSelected),
-      ...(hasChildren && { 'aria-expanded': String(isOpen) }),
+      'aria-selected': isSelected,
+      ...(hasChildren && { 'aria-expanded': isOpen }),
       style: { transform: `translateY(${place * rowHeight}px)` },
       onClick: () => select(row.thread),
       onDblClick: () => hasChildren && toggle(row.thread),
@@ -181,7 +181,7 @@ function Below({ line }: { line: TreeLine }): VNode | null {
 
 function Drawing({ left, ...props }: TreeGridProps & { left: number }): VNode {
   const canvas = useRef<HTMLCanvasElement>(null)
-  const waterfall = useRef<Waterfall>()
+  const waterfall = useRef<Waterfall | undefined>(undefined)
   const { store, lines, scroll, times, now, isLive, selected, critical } = props
   const { sight } = scroll
   const size = { width: Math.max(0, sight.width - left), height: sight.height + rowHeight }

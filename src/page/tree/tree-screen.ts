@@ -1,5 +1,5 @@
 /** The screen of a tree: its threads as rows, the waterfall beside them, and the details of the one that is selected. */
-import { h } from 'preact'
+import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { compact, count, duration, money } from '../kit/format.js'
@@ -206,7 +206,7 @@ function TreeBar({ store, path, lines }: TreeBarProps): VNode {
       {
         type: 'button',
         class: 'chip',
-        'aria-pressed': String((query['f'] ?? '').split(',').includes(name)),
+        'aria-pressed': (query['f'] ?? '').split(',').includes(name),
         onClick: toggleFilter(name),
       },
       `${label} `,
@@ -246,7 +246,7 @@ function TreeBar({ store, path, lines }: TreeBarProps): VNode {
       windows.map(([label, win]) =>
         h(
           'button',
-          { type: 'button', key: label, 'aria-pressed': String(query['win'] === win), onClick: () => changeQuery({ win }) },
+          { type: 'button', key: label, 'aria-pressed': query['win'] === win, onClick: () => changeQuery({ win }) },
           label,
         ),
       ),
