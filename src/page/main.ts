@@ -11,11 +11,10 @@ import { address, goTo, hrefOf, startRouter } from './kit/router.js'
 import { changeTheme, startTheme, theme } from './kit/theme.js'
 import { Loading, Problem, announcement, startSeconds } from './kit/ui.js'
 import { asOf, isLive, linkState, startLink } from './link/link.js'
-import { Help, isHelpOpen } from './screens/help.js'
+import { isHelpOpen } from './kit/help-open.js'
 import { TreesScreen } from './screens/trees.js'
 import { startFlush } from './store/flush.js'
 import { digestOf, inboxItems, startStores } from './store/stores.js'
-import { TreeScreen } from './tree/tree-screen.js'
 
 /** Screens that are not seen first are loaded when they are. */
 const lazy = {
@@ -23,10 +22,12 @@ const lazy = {
   effects: async () => (await import('./screens/effects.js')).EffectsScreen,
   hosts: async () => (await import('./screens/hosts.js')).HostsScreen,
   agents: async () => (await import('./screens/agents.js')).AgentsScreen,
+  tree: async () => (await import('./tree/tree-screen.js')).TreeScreen,
+  help: async () => (await import('./screens/help.js')).Help,
   thread: async () => (await import('./thread/thread-screen.js')).ThreadScreen,
 }
 
-type LoadedScreen = (props: { thread: string }) => VNode
+type LoadedScreen = (props: { thread: string }) => VNode | null
 const loadedScreens = new Map<string, LoadedScreen>()
 
 function LazyScreen({ name, thread = '' }: { name: keyof typeof lazy; thread?: string }): VNode {
@@ -47,8 +48,8 @@ function LazyScreen({ name, thread = '' }: { name: keyof typeof lazy; thread?: s
 
 function Screen(): VNode {
   const [name = 'trees', id] = address.value.parts
-  if (needsKey.value) return h(KeyForm, null)
-  if (name === 'trees') return id === undefined ? h(TreesScreen, null) : h(TreeScreen, { root: id, key: id })
+  if (needsKey.value) return h(KeyForm, {})
+  if (name === 'trees') return id === undefined ? h(TreesScreen, {}) : h(LazyScreen, { name: 'tree', thread: id, key: id })
   if (name === 'threads' && id !== undefined) return h(LazyScreen, { name: 'thread', thread: id, key: id })
   if (name === 'inbox' || name === 'effects' || name === 'hosts' || name === 'agents') return h(LazyScreen, { name, key: name })
   const problem = { status: 404, code: 'NOT_FOUND', detail: 'the page has no such place' }
@@ -95,7 +96,7 @@ function Header(): VNode {
     'header',
     { class: 'top' },
     h('a', { class: 'skip', href: '#main', onClick: toMain }, 'To the content'),
-    h('a', { class: 'brand', href: hrefOf(['trees']) }, h(BrandMark, null), 'Skein'),
+    h('a', { class: 'brand', href: hrefOf(['trees']) }, h(BrandMark, {}), 'Skein'),
     h(
       'nav',
       { 'aria-label': 'Places' },
@@ -103,7 +104,7 @@ function Header(): VNode {
         h('a', { key: place, href: hrefOf([place]), 'aria-current': place === current ? 'page' : undefined }, label, place === 'inbox' && waiting > 0 ? badge : null),
       ),
     ),
-    h(LinkBadge, null),
+    h(LinkBadge, {}),
     h('button', { type: 'button', class: 'plain-button', onClick: changeTheme, title: 'Light, dark, or as the system says' }, theme.value === 'system' ? 'auto' : theme.value),
     h('button', { type: 'button', class: 'plain-button', onClick: () => (isHelpOpen.value = true), 'aria-label': 'Keys and marks' }, '?'),
   )
@@ -134,7 +135,7 @@ function LinkBadge(): VNode {
   const when = phase === 'live' || asOf.value === undefined ? '' : ` · as of ${clockTime(asOf.value)}`
   return h(
     'span',
-    { class: `link-badge ${phase}`, title: why, 'data-phase': phase },
+    { class: `link-badge ${phase}`, ...(why !== undefined && { title: why }) },
     h('i', { class: 'dot', 'aria-hidden': 'true' }),
     `${phases[phase]}${when}`,
     phase === 'stale' && why !== undefined ? h('span', { class: 'why' }, ` · ${why}`) : null,
@@ -171,7 +172,7 @@ function App(): VNode {
     Escape: () => void leaveField(),
   })
   const isStale = !isLive.value && linkState.value.phase !== 'connecting'
-  return h('div', { class: `page${isStale ? ' stale' : ''}` }, h(Header, null), h(Screen, null), h(Help, null), h(Announcer, null))
+  return h('div', { class: `page${isStale ? ' stale' : ''}` }, h(Header, {}), h(Screen, {}), isHelpOpen.value ? h(LazyScreen, { name: 'help' }) : null, h(Announcer, {}))
 }
 
 interface Session {
@@ -185,7 +186,7 @@ async function start(): Promise<void> {
   startFlush()
   startStores()
   startSeconds()
-  render(h(App, null), document.body)
+  render(h(App, {}), document.body)
   // Without an answer the usual beat is as good: the link says what is wrong.
   const session = await getJson<Session>('view/session').catch(() => undefined)
   startLink(session?.heartbeatMs ?? 1_000)

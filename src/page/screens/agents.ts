@@ -1,4 +1,5 @@
 /** Agents of the app: what they may call, and a form that starts a thread. */
+import '../style/lists.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -61,7 +62,7 @@ function AgentPage({ agent, outline }: { agent: AgentOutline; outline: AppOutlin
       ? h('p', { class: 'muted' }, `Variables: ${agent.variables.map((each) => `${each.name}${each.required ? ' (required)' : ''}`).join(', ')}`)
       : null,
     tools.map((tool) =>
-      h('details', { key: tool.name, class: 'tool-details' }, h('summary', null, h('span', { class: 'tool' }, tool.name), ` ${tool.description ?? ''}`), h(JsonView, { value: tool.parameters })),
+      h('details', { key: tool.name, class: 'tool-details' }, h('summary', null, h('span', { class: 'tool-name' }, tool.name), ` ${tool.description ?? ''}`), h(JsonView, { value: tool.parameters })),
     ),
   )
 }

@@ -1,4 +1,5 @@
 /** Effects of all trees whose outcome nobody knows: an intent without a receipt is a question, not a line of a log. */
+import '../style/lists.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -94,7 +95,7 @@ function EffectCard({ effect }: { effect: PageEffect }): VNode {
   return h(
     'article',
     { class: `card effect-${state}` },
-    h('h2', null, mark(shapes[state], tones[state]), h('span', { class: 'tool' }, tool), h('span', { class: 'muted' }, words[state])),
+    h('h2', null, mark(shapes[state], tones[state]), h('span', { class: 'tool-name' }, tool), h('span', { class: 'muted' }, words[state])),
     h('p', { class: 'muted' }, `Intent at ${dateTime(beganAt)} · begun ${begins} ${begins === 1 ? 'time' : 'times'} · key ${call} · `, h('a', { href: hrefOf(['threads', thread]) }, path.join(' / '))),
     h(JsonView, { value: args, level: 1 }),
     outcome === undefined ? null : h('div', { class: 'outcome' }, h('h3', null, 'Receipt'), h(JsonView, { value: outcome, level: 1 })),

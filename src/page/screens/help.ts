@@ -2,11 +2,9 @@
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { signal } from '@preact/signals'
 import { allStatuses } from '../kit/format.js'
+import { isHelpOpen } from '../kit/help-open.js'
 import { StatusMark } from '../kit/ui.js'
-
-export const isHelpOpen = signal(false)
 
 const keys: readonly (readonly [string, string])[] = [
   ['g t · g i · g e · g h · g a', 'Trees, Inbox, Effects, Hosts, Agents'],
@@ -20,7 +18,6 @@ const keys: readonly (readonly [string, string])[] = [
   ['z · x · 0', 'Zoom in, out, all'],
   ['c · y', 'Copy the id, copy the address'],
   ['a · e · r, then Enter', 'In the inbox: approve, edit args, reject'],
-  ['[ · ]', 'In files: a step back, a step forward'],
   ['Esc', 'Close the innermost'],
   ['?', 'This'],
 ]

@@ -1,4 +1,5 @@
 /** Hosts: who serves the store, what they hold, and which models have to wait. */
+import '../style/lists.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'

@@ -13,7 +13,11 @@ import { plainText } from '../kit/plain-text.js'
 import { hrefOf } from '../kit/router.js'
 import { Action, writeBlocked } from '../kit/ui.js'
 import { receiptWords, receipts, write } from '../kit/write.js'
+import { useTree } from '../store/stores.js'
+import { threadLabel } from '../tree/thread-label.js'
 import { ArgsEditor } from './args-editor.js'
+import { QuestionForm, questionsIn } from './question-form.js'
+import type { QuestionAnswer } from './question-form.js'
 
 type Choice = 'approve' | 'edit' | 'reject'
 
@@ -21,15 +25,12 @@ export function InboxDecision({ item }: { item: InboxItem }): VNode {
   const { why, path, agent, tool, prompt, requestedAt, deadlineAt, atDeadline, unknown, args, reference } = item
   const isQuestion = why === 'person'
   const isVariables = why === 'variables'
+  const questions = isQuestion ? questionsIn(args) : undefined
   return h(
     'section',
     { class: 'decision', 'aria-label': 'Decision' },
-    h(
-      'nav',
-      { class: 'crumbs', 'aria-label': 'Parents' },
-      path.map((id, index) => h('a', { key: id, href: hrefOf(['threads', id]) }, index === path.length - 1 ? (reference ?? id) : id)),
-    ),
-    h('h2', null, h('span', { class: 'tool' }, tool || agent), ` waits for ${holdWords(why)}`),
+    h(Parents, { path, ...(reference !== undefined && { reference }) }),
+    h('h2', null, h('span', { class: 'tool-name' }, tool || agent), ` waits for ${holdWords(why)}`),
     unknown
       ? h('p', { class: 'note unknown' }, 'This call may already have run: its host died before it could say. The question is whether to run it again.')
       : null,
@@ -40,11 +41,33 @@ export function InboxDecision({ item }: { item: InboxItem }): VNode {
       `Asked by ${agent} at ${dateTime(requestedAt)}`,
       deadlineAt === undefined ? null : ` · decided by itself (${atDeadline ?? 'reject'}) at ${dateTime(deadlineAt)}`,
     ),
-    isVariables ? null : h('div', { class: 'args' }, h('h3', null, 'Args'), h(JsonView, { value: args })),
+    isVariables || questions ? null : h('div', { class: 'args' }, h('h3', null, 'Args'), h(JsonView, { value: args })),
     isVariables ? h(VariablesForm, { item }) : null,
     isQuestion ? h(AnswerForm, { item }) : null,
     isVariables || isQuestion ? null : h(ApprovalForm, { item }),
     h(ReceiptLine, { id: item.id }),
+  )
+}
+
+/** From the root down: names, as the tree has them. */
+function Parents({ path, reference }: { path: readonly string[]; reference?: string }): VNode {
+  const [root = ''] = path
+  const [held, setHeld] = useState<ReturnType<typeof useTree>>()
+  useEffect(() => {
+    const used = useTree(root)
+    setHeld(used)
+    return () => used.release()
+  }, [root])
+  const store = held?.tree.value?.store
+  const nameOf = (id: string): string => {
+    const row = store?.row(id)
+    if (row) return threadLabel(row)
+    return id === path.at(-1) ? (reference ?? id) : id
+  }
+  return h(
+    'nav',
+    { class: 'crumbs', 'aria-label': 'Parents' },
+    path.map((id) => h('a', { key: id, href: hrefOf(['threads', id]), title: id }, nameOf(id))),
   )
 }
 
@@ -127,6 +150,12 @@ function AnswerForm({ item }: { item: InboxItem }): VNode {
     void write({ about: item.id, what: 'answered', path: pathOf(item, 'answer'), body: { output: outputOf(text) } })
   }
   const decline = (): void => void write({ about: item.id, what: 'rejected', path: pathOf(item, 'reject'), body: {} })
+  const questions = questionsIn(item.args)
+  if (questions) {
+    const answer = (answers: readonly QuestionAnswer[]): void =>
+      void write({ about: item.id, what: 'answered', path: pathOf(item, 'answer'), body: { output: { answers } } })
+    return h(QuestionForm, { questions, blocked, onAnswer: answer })
+  }
   return h(
     'form',
     {

@@ -1,4 +1,5 @@
 /** The inbox: everything that waits for a person, of all trees and depths. A decision goes to its owner by its id. */
+import '../style/lists.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import type { InboxItem } from '../../index.js'

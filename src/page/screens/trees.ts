@@ -67,6 +67,12 @@ function useOrder(query: Readonly<Record<string, string>>): {
 
 export function TreesScreen(): VNode {
   void shown.value
+  if (roots.epoch.value === undefined) return h('main', { class: 'screen' }, h(Loading, { what: 'trees' }))
+  if (roots.rows.size === 0) return h('main', { class: 'screen' }, h(NoTrees, {}))
+  return h(TreeList, {})
+}
+
+function TreeList(): VNode {
   const { query } = address.value
   const { rows, waiting, show, hold } = useOrder(query)
   const scroll = useRowScroll(rows.length)
@@ -87,8 +93,6 @@ export function TreesScreen(): VNode {
     c: () => current && void navigator.clipboard.writeText(current.thread),
     y: () => void navigator.clipboard.writeText(location.href),
   })
-  if (roots.epoch.value === undefined) return h('main', { class: 'screen' }, h(Loading, { what: 'trees' }))
-  if (roots.rows.size === 0) return h('main', { class: 'screen' }, h(NoTrees, null))
   const { sight } = scroll
   const isInSight = at >= sight.from && at < sight.to
   return h(

@@ -1,7 +1,6 @@
 /** Where a thread stands: its place in the statechart, and exactly what it waits for. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
-import type { ThreadStateInfo } from '../../index.js'
 import { at } from '../kit/api.js'
 import { clockTime, count, dateTime, duration } from '../kit/format.js'
 import { useResource } from '../kit/resource.js'
@@ -10,9 +9,20 @@ import { serverNow } from '../link/link.js'
 import { Statechart } from './statechart.js'
 import type { ThreadTabProps } from './thread-screen.js'
 
+interface ThreadStateAnswer {
+  readonly seq: number
+  readonly digest: string
+  readonly step: number
+  readonly value: { readonly gate: string; readonly work: string }
+  readonly turn?: { readonly startedAt: number; readonly steps: number; readonly calls: number }
+  readonly outstanding: readonly { readonly key: string; readonly kind: string; readonly at?: number }[]
+  readonly deadlines: readonly { readonly key: string; readonly at: number }[]
+  readonly queued: { readonly messages: number; readonly calls: number }
+}
+
 export function StateTab({ thread, row }: ThreadTabProps): VNode {
   void second.value
-  const { value: state, problem, again } = useResource<ThreadStateInfo>(at`threads/${thread}/state`, row.seq)
+  const { value: state, problem, again } = useResource<ThreadStateAnswer>(at`threads/${thread}/state`, row.seq)
   if (problem && !state) return h(Problem, { problem, retry: again })
   if (!state) return h(Loading, { what: 'the state' }) ?? h('div', null)
   const { value, outstanding, deadlines, queued, turn, digest, seq, step } = state

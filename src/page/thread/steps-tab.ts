@@ -101,7 +101,7 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
       'summary',
       null,
       h('span', { class: 'number muted' }, `${step}.${index}`),
-      h('span', { class: 'tool' }, call.tool),
+      h('span', { class: 'tool-name' }, call.tool),
       tries.map((span) => h('span', { key: span.id, class: `state-${span.state}` }, `${span.state}`, h('span', { class: 'muted' }, ` ${timing(span)}`))),
       child === undefined ? null : h('a', { href: hrefOf(['threads', child]) }, 'its thread'),
     ),

@@ -1,4 +1,6 @@
 /** The screen of one thread: what was said, what it did, where it stands. Steered from here. */
+import '../style/lists.css'
+import '../style/thread.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'

@@ -31,6 +31,8 @@ export interface Folding {
 }
 
 export const isWorking = (row: PageRow): boolean => row.rest !== true
+/** Nothing of it is open: no turn, no question. */
+export const isOver = (row: PageRow): boolean => /^(idle|done|failed|terminated|created|damaged)$/.test(row.status)
 export const isWaiting = (row: PageRow): boolean => (row.waiting ?? 0) > 0
 export const isFailed = (row: PageRow): boolean => row.status === 'failed' || row.error !== undefined
 

@@ -9,6 +9,7 @@ import type { RowScroll } from '../kit/rows.js'
 import { colours } from '../kit/theme.js'
 import { Pill, StatusMark } from '../kit/ui.js'
 import type { TreeStore } from '../store/tree-store.js'
+import { isOver } from './flatten.js'
 import type { TreeLine } from './flatten.js'
 import { threadLabel } from './thread-label.js'
 import { Waterfall } from './waterfall.js'
@@ -41,7 +42,7 @@ interface ColumnWidths {
 /** Narrow boxes leave room for the waterfall first. */
 function columnsOf(width: number): ColumnWidths {
   const name = Math.min(nameWidth.value, Math.max(180, width * 0.45))
-  return { name, state: width < 620 ? 30 : 132, time: width < 560 ? 0 : 66, tokens: width < 760 ? 0 : 62 }
+  return { name, state: width < 620 ? 30 : 148, time: width < 560 ? 0 : 66, tokens: width < 760 ? 0 : 62 }
 }
 
 const deepest = 8
@@ -116,7 +117,7 @@ function TreeRow({ line, place, selected, select, toggle, now, scroll }: TreeRow
   const { row, depth, hasChildren, isOpen, below } = line
   const isSelected = row.thread === selected
   const { sight } = scroll
-  const end = row.rest ? row.updatedAt : now
+  const end = isOver(row) ? row.updatedAt : now
   const label = threadLabel(row)
   return h(
     'div',

@@ -1,4 +1,5 @@
 /** The screen of a tree: its threads as rows, the waterfall beside them, and the details of the one that is selected. */
+import '../style/tree.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
@@ -14,14 +15,14 @@ import type { OpenTree } from '../store/stores.js'
 import type { PageRow, TreeStore } from '../store/tree-store.js'
 import { criticalPath, pathShares } from './critical-path.js'
 import type { PathPart } from './critical-path.js'
-import { flatten, isFailed, isWaiting } from './flatten.js'
+import { flatten, isFailed, isOver, isWaiting } from './flatten.js'
 import type { TreeLine } from './flatten.js'
 import { RowDetails } from './row-details.js'
 import { readWindow, timesOf, writeWindow, zoomed } from './time-window.js'
 import { TreeGrid } from './tree-grid.js'
 import { threadLabel } from './thread-label.js'
 
-export function TreeScreen({ root }: { root: string }): VNode {
+export function TreeScreen({ thread: root }: { thread: string }): VNode {
   const [held, setHeld] = useState<ReturnType<typeof useTree>>()
   useEffect(() => {
     const used = useTree(root)
@@ -92,10 +93,9 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
   const index = lines.findIndex(({ row }) => row.thread === selected)
   const scroll = useRowScroll(lines.length)
   const now = serverNow()
-  const isGoing = [...store.rows()].some((row) => row.rest !== true)
-  const [first, last] = store.bounds
+  const [first, last] = endOf(store, now)
   const timeWindow = readWindow(query['win'])
-  const times = timesOf(timeWindow, [first, isGoing ? now : last])
+  const times = timesOf(timeWindow, [first, last])
   const path = useMemo(() => criticalPath(store, now), [shown.value, store])
   const select = (id: string, place?: number): void => {
     changeQuery({ sel: id === store.root ? undefined : id })
@@ -143,6 +143,19 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
       row ? h(RowDetails, { store, row, now, key: row.thread }) : null,
     ),
   )
+}
+
+/** Until now while something works; a tree that only waits keeps its picture, however long it waits. */
+function endOf(store: TreeStore, now: number): readonly [number, number] {
+  const [first, last] = store.bounds
+  let isGoing = false
+  let isOpen = false
+  for (const row of store.rows()) {
+    isGoing ||= row.rest !== true
+    isOpen ||= !isOver(row)
+  }
+  if (isGoing) return [first, Math.max(now, last)]
+  return [first, isOpen ? Math.min(Math.max(now, last), last + (last - first) * 0.2) : last]
 }
 
 interface Moves {

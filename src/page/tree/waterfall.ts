@@ -5,6 +5,7 @@
 import { clockTime } from '../kit/format.js'
 import { rowHeight } from '../kit/rows.js'
 import type { PageSpan, TreeStore } from '../store/tree-store.js'
+import { isOver } from './flatten.js'
 import type { TreeLine } from './flatten.js'
 
 export interface WaterfallView {
@@ -162,7 +163,7 @@ class Pen {
       context.fillStyle = this.#colour('selected')
       context.fillRect(0, top, size.width, rowHeight)
     }
-    const until = row.rest ? row.updatedAt : now
+    const until = isOver(row) ? row.updatedAt : now
     const [left, right] = [Math.max(0, this.#x(row.createdAt)), Math.min(size.width, this.#x(until))]
     if (right > 0 && left < size.width) {
       context.fillStyle = this.#colour('line')
