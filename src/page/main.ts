@@ -42,8 +42,8 @@ function LazyScreen({ name, thread = '' }: { name: keyof typeof lazy; thread?: s
       .catch(setFailure)
   }, [name])
   if (failure !== undefined)
-    return h('main', { class: 'screen' }, h(Problem, { problem: { ...toPageProblem(failure), detail: 'this part of the page could not be loaded; load the page again' } }))
-  return screen ? h(screen, { thread }) : h('main', { class: 'screen' }, h(Loading, { what: 'the page' }))
+    return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem: { ...toPageProblem(failure), detail: 'this part of the page could not be loaded; load the page again' } }))
+  return screen ? h(screen, { thread }) : h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the page' }))
 }
 
 function Screen(): VNode {
@@ -53,14 +53,14 @@ function Screen(): VNode {
   if (name === 'threads' && id !== undefined) return h(LazyScreen, { name: 'thread', thread: id, key: id })
   if (name === 'inbox' || name === 'effects' || name === 'hosts' || name === 'agents') return h(LazyScreen, { name, key: name })
   const problem = { status: 404, code: 'NOT_FOUND', detail: 'the page has no such place' }
-  return h('main', { class: 'screen' }, h(Problem, { problem }), h('p', { class: 'padded' }, h('a', { href: hrefOf(['trees']) }, 'All trees')))
+  return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem }), h('p', { class: 'padded' }, h('a', { href: hrefOf(['trees']) }, 'All trees')))
 }
 
 function KeyForm(): VNode {
   const [key, setKey] = useState('')
   return h(
     'main',
-    { class: 'screen' },
+    { id: 'main', class: 'screen' },
     h(
       'form',
       {

@@ -24,7 +24,7 @@ export function AgentsScreen(): VNode {
   const agent = outline?.agents.find((each) => each.name === name) ?? outline?.agents[0]
   return h(
     'main',
-    { class: 'screen agents-screen' },
+    { id: 'main', class: 'screen agents-screen' },
     h('div', { class: 'bar' }, h('h1', null, 'Agents')),
     problem ? h(Problem, { problem }) : null,
     !outline && !problem ? h(Loading, { what: 'definitions' }) : null,

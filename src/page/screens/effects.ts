@@ -48,7 +48,7 @@ export function EffectsScreen(): VNode {
   const { effects, problem } = useEffects(root === undefined ? 'effects' : `effects?root=${encodeURIComponent(root)}`, unknown)
   return h(
     'main',
-    { class: 'screen' },
+    { id: 'main', class: 'screen' },
     h(
       'div',
       { class: 'bar' },

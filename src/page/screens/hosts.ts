@@ -59,7 +59,7 @@ export function HostsScreen(): VNode {
   }, [Math.floor(second.value / everySeconds)])
   return h(
     'main',
-    { class: 'screen' },
+    { id: 'main', class: 'screen' },
     h('div', { class: 'bar' }, h('h1', null, 'Hosts'), answer ? h('p', { class: 'path-words' }, `${plural(answer.hosts.length, 'host')} · ${plural(answer.partitions, 'partition')}`) : null),
     problem ? h(Problem, { problem }) : null,
     !answer && !problem ? h(Loading, { what: 'hosts' }) : null,

@@ -33,10 +33,10 @@ export function InboxScreen(): VNode {
     if (next) changeQuery({ sel: next.id })
   }
   useKeys({ ArrowDown: () => step(1), j: () => step(1), ArrowUp: () => step(-1), k: () => step(-1) })
-  if (!items) return h('main', { class: 'screen' }, h(Loading, { what: 'the inbox' }))
+  if (!items) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the inbox' }))
   return h(
     'main',
-    { class: 'screen inbox-screen' },
+    { id: 'main', class: 'screen inbox-screen' },
     h(InboxBar, { found: items.length, all: all.length }),
     h(Decided, { items }),
     items.length === 0

@@ -67,8 +67,8 @@ function useOrder(query: Readonly<Record<string, string>>): {
 
 export function TreesScreen(): VNode {
   void shown.value
-  if (roots.epoch.value === undefined) return h('main', { class: 'screen' }, h(Loading, { what: 'trees' }))
-  if (roots.rows.size === 0) return h('main', { class: 'screen' }, h(NoTrees, {}))
+  if (roots.epoch.value === undefined) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'trees' }))
+  if (roots.rows.size === 0) return h('main', { id: 'main', class: 'screen' }, h(NoTrees, {}))
   return h(TreeList, {})
 }
 
@@ -97,7 +97,7 @@ function TreeList(): VNode {
   const isInSight = at >= sight.from && at < sight.to
   return h(
     'main',
-    { class: 'screen trees-screen' },
+    { id: 'main', class: 'screen trees-screen' },
     h(TreesBar, { count: rows.length, waiting, show }),
     h(
       'div',

@@ -131,7 +131,7 @@ function MessageView({ message, thread }: { message: Message; thread: string }):
       call ? h('a', { class: 'muted', href: hrefOf(['threads', thread, 'steps'], { call }) }, call) : null,
     ),
     reasoning ? h('details', null, h('summary', null, 'Reasoning'), h('p', { class: 'reasoning' }, plainText(reasoning))) : null,
-    isTool ? h(ToolText, { text }) : h(Markdown, { text }),
+    text === '' ? null : h(isTool ? ToolText : Markdown, { text }),
     attachments.length > 0 ? h('p', { class: 'muted' }, `Attached: ${attachments.map(plainText).join(', ')}`) : null,
     calls.map(({ id, tool: name, args }) => h('div', { class: 'call', key: id }, h('span', { class: 'tool-name' }, name), h(JsonView, { value: args, level: 1 }))),
   )

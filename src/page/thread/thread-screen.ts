@@ -36,8 +36,8 @@ const isTab = (name: string | undefined): name is TabName => tabs.some((tab) => 
 
 export function ThreadScreen({ thread }: { thread: string }): VNode {
   const { value: info, problem, again } = useResource<ThreadInfo>(at`threads/${thread}`, 0)
-  if (problem && !info) return h('main', { class: 'screen' }, h(Problem, { problem, retry: again }))
-  if (!info) return h('main', { class: 'screen' }, h(Loading, { what: 'the thread' }))
+  if (problem && !info) return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem, retry: again }))
+  if (!info) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the thread' }))
   return h(OpenThread, { info, key: thread })
 }
 
@@ -65,12 +65,12 @@ function OpenThread({ info }: { info: ThreadInfo }): VNode {
   })
   const open = held?.tree.value
   if (!open?.isLoaded)
-    return h('main', { class: 'screen' }, open?.problem ? h(Problem, { problem: open.problem }) : h(Loading, { what: 'the thread' }))
+    return h('main', { id: 'main', class: 'screen' }, open?.problem ? h(Problem, { problem: open.problem }) : h(Loading, { what: 'the thread' }))
   const row = open.store.row(thread)
-  if (!row) return h('main', { class: 'screen' }, h(Loading, { what: 'the thread' }))
+  if (!row) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the thread' }))
   return h(
     'main',
-    { class: 'screen thread-screen' },
+    { id: 'main', class: 'screen thread-screen' },
     h(ThreadBar, { info, row, store: open.store }),
     h(
       'div',

@@ -73,7 +73,7 @@ function SpanTable({ spans, now, thread }: { spans: readonly PageSpan[]; now: nu
     h(
       'thead',
       null,
-      h('tr', null, ['', 'What', 'In line', 'Ran', 'State'].map((name) => h('th', { scope: 'col', key: name }, name))),
+      h('tr', null, ['Step', 'What', 'In line', 'Ran', 'State'].map((name) => h('th', { scope: 'col', key: name }, name))),
     ),
     h('tbody', null, newest.map((span) => h(SpanRow, { span, now, key: span.id }))),
   )

@@ -33,10 +33,10 @@ export function TreeScreen({ thread: root }: { thread: string }): VNode {
     }
   }, [root])
   const open = held?.tree.value
-  if (!open) return h('main', { class: 'screen' })
+  if (!open) return h('main', { id: 'main', class: 'screen' })
   if (open.problem && !open.isLoaded)
-    return h('main', { class: 'screen' }, h(Problem, { problem: open.problem, retry: () => reloadTree(root) }))
-  if (!open.isLoaded) return h('main', { class: 'screen' }, h(Loading, { what: 'the tree' }))
+    return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem: open.problem, retry: () => reloadTree(root) }))
+  if (!open.isLoaded) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the tree' }))
   return h(LoadedTree, { open, key: root })
 }
 
@@ -133,7 +133,7 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
   const row = store.row(selected)
   return h(
     'main',
-    { class: 'screen tree-screen' },
+    { id: 'main', class: 'screen tree-screen' },
     h(TreeBar, { store, path, lines }),
     open.problem ? h(Problem, { problem: open.problem, retry: () => reloadTree(store.root) }) : null,
     h(
