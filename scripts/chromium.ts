@@ -4,7 +4,10 @@ import { existsSync } from 'node:fs'
 
 if (!existsSync('/usr/bin/chromium')) {
   const run = (command: string, ...args: readonly string[]): unknown =>
-    execFileSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } })
+    execFileSync(command, args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    })
   run('apt-get', 'update', '-qq')
   run('apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'chromium')
 }

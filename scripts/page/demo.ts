@@ -38,7 +38,11 @@ const order = defineTool({
   execute: (_state, { region, sheets }) => sleep(200, { ordered: sheets, region }),
 })
 
-const usage = (inputTokens: number) => ({ inputTokens, outputTokens: Math.round(inputTokens / 7), costUsd: inputTokens / 400_000 })
+const usage = (inputTokens: number) => ({
+  inputTokens,
+  outputTokens: Math.round(inputTokens / 7),
+  costUsd: inputTokens / 400_000,
+})
 const call = (tool: string, args: object) => ({ tool, args: { ...args } })
 const results = (messages: readonly { role: string; text: string }[]): string[] =>
   messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
@@ -60,7 +64,10 @@ const lead = scriptedModel(async ({ messages, step }) => {
     return {
       usage: usage(2_410),
       text: 'I split the survey by river, and have the maps bought meanwhile.',
-      calls: [...rivers.map((river) => call('researcher', { message: river })), call('planner', { message: 'Maps for the south' })],
+      calls: [
+        ...rivers.map((river) => call('researcher', { message: river })),
+        call('planner', { message: 'Maps for the south' }),
+      ],
     }
   return { text: results(messages).length > 0 ? report : 'Nothing came back.', usage: usage(9_120) }
 })
@@ -76,7 +83,9 @@ const researcher = scriptedModel(async ({ messages, step }) => {
 const through = (next: string) =>
   scriptedModel(async ({ messages, step }) => {
     await sleep(200)
-    return step === 0 ? { usage: usage(880), calls: [call(next, { message: messages[0]?.text ?? '' })] } : (results(messages)[0] ?? '')
+    return step === 0
+      ? { usage: usage(880), calls: [call(next, { message: messages[0]?.text ?? '' })] }
+      : (results(messages)[0] ?? '')
   })
 
 const clerk = scriptedModel(async ({ messages, step }) => {

@@ -33,6 +33,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'serve a store, and answer HTTP, until it is told to stop',
     load: () => import('./commands/service/serve.js'),
   },
+  ui: {
+    summary: 'open the page of a store in a browser',
+    load: () => import('./commands/service/ui.js'),
+  },
   keys: { summary: 'make keys for those who use it over HTTP', load: () => import('./commands/service/keys.js') },
   hosts: { summary: 'list the hosts that serve a store', load: () => import('./commands/hosts.js') },
   ps: { summary: 'list threads', load: () => import('./commands/ps.js') },

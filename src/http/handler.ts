@@ -3,7 +3,8 @@
  * existing service.
  *
  * - A request is authenticated, then its scope and its tree are checked, then its input; nothing has happened before.
- * - A handler has no state but its open streams and the views that they tell: several may serve one skein, and several skeins have several handlers.
+ * - A handler has no state but its open streams and the views that they tell: several may serve one skein, and
+ *   several skeins have several handlers.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
@@ -82,7 +83,8 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
   app.get('/openapi.json', () => Response.json(openapi))
-  for (const path of ['/ui', '/ui/*']) app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
+  for (const path of ['/ui', '/ui/*'])
+    app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
   app.notFound((context) => problemResponse(notFound(context)))
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))

@@ -5,7 +5,7 @@ import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { getJson, needsKey, toPageProblem, useKey } from './kit/api.js'
 import { pageClock } from './kit/clock.js'
-import { clockTime } from './kit/format.js'
+import { timeOfDay } from './kit/format.js'
 import { leaveField, startKeys, useKeys } from './kit/keys.js'
 import { address, goTo, hrefOf, startRouter } from './kit/router.js'
 import { changeTheme, startTheme, theme } from './kit/theme.js'
@@ -42,18 +42,34 @@ function LazyScreen({ name, thread = '' }: { name: keyof typeof lazy; thread?: s
       .catch(setFailure)
   }, [name])
   if (failure !== undefined)
-    return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem: { ...toPageProblem(failure), detail: 'this part of the page could not be loaded; load the page again' } }))
+    return h(
+      'main',
+      { id: 'main', class: 'screen' },
+      h(Problem, {
+        problem: {
+          ...toPageProblem(failure),
+          detail: 'this part of the page could not be loaded; load the page again',
+        },
+      }),
+    )
   return screen ? h(screen, { thread }) : h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the page' }))
 }
 
 function Screen(): VNode {
   const [name = 'trees', id] = address.value.parts
   if (needsKey.value) return h(KeyForm, {})
-  if (name === 'trees') return id === undefined ? h(TreesScreen, {}) : h(LazyScreen, { name: 'tree', thread: id, key: id })
+  if (name === 'trees')
+    return id === undefined ? h(TreesScreen, {}) : h(LazyScreen, { name: 'tree', thread: id, key: id })
   if (name === 'threads' && id !== undefined) return h(LazyScreen, { name: 'thread', thread: id, key: id })
-  if (name === 'inbox' || name === 'effects' || name === 'hosts' || name === 'agents') return h(LazyScreen, { name, key: name })
+  if (name === 'inbox' || name === 'effects' || name === 'hosts' || name === 'agents')
+    return h(LazyScreen, { name, key: name })
   const problem = { status: 404, code: 'NOT_FOUND', detail: 'the page has no such place' }
-  return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem }), h('p', { class: 'padded' }, h('a', { href: hrefOf(['trees']) }, 'All trees')))
+  return h(
+    'main',
+    { id: 'main', class: 'screen' },
+    h(Problem, { problem }),
+    h('p', { class: 'padded' }, h('a', { href: hrefOf(['trees']) }, 'All trees')),
+  )
 }
 
 function KeyForm(): VNode {
@@ -72,7 +88,17 @@ function KeyForm(): VNode {
         },
       },
       h('h1', null, 'This server needs a key'),
-      h('label', null, 'Key', h('input', { type: 'password', autoComplete: 'off', value: key, onInput: (event: Event) => event.target instanceof HTMLInputElement && setKey(event.target.value) })),
+      h(
+        'label',
+        null,
+        'Key',
+        h('input', {
+          type: 'password',
+          autoComplete: 'off',
+          value: key,
+          onInput: (event: Event) => event.target instanceof HTMLInputElement && setKey(event.target.value),
+        }),
+      ),
       h('p', { class: 'muted' }, 'It is kept in this tab until it is closed, and sent to this server alone.'),
       h('button', { type: 'submit', class: 'action primary', disabled: key === '' }, 'Use it'),
     ),
@@ -101,12 +127,30 @@ function Header(): VNode {
       'nav',
       { 'aria-label': 'Places' },
       places.map(([place, label]) =>
-        h('a', { key: place, href: hrefOf([place]), 'aria-current': place === current ? 'page' : undefined }, label, place === 'inbox' && waiting > 0 ? badge : null),
+        h(
+          'a',
+          { key: place, href: hrefOf([place]), 'aria-current': place === current ? 'page' : undefined },
+          label,
+          place === 'inbox' && waiting > 0 ? badge : null,
+        ),
       ),
     ),
     h(LinkBadge, {}),
-    h('button', { type: 'button', class: 'plain-button', onClick: changeTheme, title: 'Light, dark, or as the system says' }, theme.value === 'system' ? 'auto' : theme.value),
-    h('button', { type: 'button', class: 'plain-button', onClick: () => (isHelpOpen.value = true), 'aria-label': 'Keys and marks' }, '?'),
+    h(
+      'button',
+      { type: 'button', class: 'plain-button', onClick: changeTheme, title: 'Light, dark, or as the system says' },
+      theme.value === 'system' ? 'auto' : theme.value,
+    ),
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'plain-button',
+        onClick: () => (isHelpOpen.value = true),
+        'aria-label': 'Keys and marks',
+      },
+      '?',
+    ),
   )
 }
 
@@ -132,7 +176,7 @@ const phases = { connecting: 'Connecting', live: 'Live', stale: 'Not live', paus
 
 function LinkBadge(): VNode {
   const { phase, why } = linkState.value
-  const when = phase === 'live' || asOf.value === undefined ? '' : ` · as of ${clockTime(asOf.value)}`
+  const when = phase === 'live' || asOf.value === undefined ? '' : ` · as of ${timeOfDay(asOf.value)}`
   return h(
     'span',
     { class: `link-badge ${phase}`, ...(why !== undefined && { title: why }) },
@@ -172,7 +216,14 @@ function App(): VNode {
     Escape: () => void leaveField(),
   })
   const isStale = !isLive.value && linkState.value.phase !== 'connecting'
-  return h('div', { class: `page${isStale ? ' stale' : ''}` }, h(Header, {}), h(Screen, {}), isHelpOpen.value ? h(LazyScreen, { name: 'help' }) : null, h(Announcer, {}))
+  return h(
+    'div',
+    { class: `page${isStale ? ' stale' : ''}` },
+    h(Header, {}),
+    h(Screen, {}),
+    isHelpOpen.value ? h(LazyScreen, { name: 'help' }) : null,
+    h(Announcer, {}),
+  )
 }
 
 interface Session {

@@ -5,8 +5,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
-import { createPageWorld, isLive, look, openBrowser, untilEqual } from '../helpers/page-world.js'
+import { createPageWorld } from '../helpers/page-world.js'
 import type { PageWorld } from '../helpers/page-world.js'
+import { isLive, look, openBrowser, untilEqual } from './browser.js'
 import { createTcpProxy } from '../helpers/tcp-proxy.js'
 
 let browser: Browser
@@ -139,7 +140,16 @@ async function faultsOf(page: Page): Promise<readonly string[]> {
 /** `npm run test:web` looks at all of them. */
 const isWhole = process.env['WEB'] === 'all'
 const places = ['trees', 'trees/one', 'inbox', 'threads/one']
-const more = ['threads/one/steps', 'threads/one/state', 'threads/one/files', 'threads/one/env', 'effects', 'hosts', 'agents', 'none']
+const more = [
+  'threads/one/steps',
+  'threads/one/state',
+  'threads/one/files',
+  'threads/one/env',
+  'effects',
+  'hosts',
+  'agents',
+  'none',
+]
 
 describe('H2: the page for people who do not see it', () => {
   it.each(['light', 'dark'] as const)('has no fault of axe (%s)', async (colorScheme) => {

@@ -45,7 +45,8 @@ const snapshot = route({
   method: 'get',
   path: '/trees/{root}/snapshot',
   name: 'get_tree_snapshot',
-  summary: 'All threads of a tree and the spans of their work, in columns and without bodies; `GET /view` goes on from it.',
+  summary:
+    'All threads of a tree and the spans of their work, in columns and without bodies; `GET /view` goes on from it.',
   scope: 'read',
   params: { root: threadId },
   answer: {
@@ -118,7 +119,8 @@ const viewStream = route({
   async run({ skein, principal, query, signal, clock, streams, views }) {
     const trees = query.trees === undefined ? [] : treesOf(query.trees)
     const texts = query.texts === undefined ? [] : textsOf(query.texts)
-    if (trees.length + texts.length > mostWatched) throw badRequest(`a stream has at most ${mostWatched} trees and texts`)
+    if (trees.length + texts.length > mostWatched)
+      throw badRequest(`a stream has at most ${mostWatched} trees and texts`)
     const guard = createTreeGuard(skein, principal)
     const used = new Map<string, ReturnType<typeof views.use>>()
     const release = (): void => used.forEach((each) => each.release())

@@ -34,8 +34,7 @@ export class ColumnWriter {
   }
 
   #column(name: string, values: readonly unknown[]): Column {
-    if (name.endsWith('At'))
-      return { t: values.map((value) => (typeof value === 'number' ? value - this.base : null)) }
+    if (name.endsWith('At')) return { t: values.map((value) => (typeof value === 'number' ? value - this.base : null)) }
     if (values.every((value) => value === undefined || typeof value === 'string'))
       return { w: values.map((value) => (typeof value === 'string' ? this.#place(value) : null)) }
     return { v: values.map((value) => value ?? null) }

@@ -2,8 +2,8 @@
  * Spans of a tree: when each model call, call of a tool, child and decision of a person was asked for, began and ended.
  * A fold of the events of a tree, without any body. Owns the spans of the threads it has seen.
  *
- * - Records say when a call was asked for and when it returned. Between the two it waits where its intent, a decision or
- *   its child came later: that part is the queue, with its reason.
+ * - Records say when a call was asked for and when it returned. Between the two it waits where its intent, a decision
+ *   or its child came later: that part is the queue, with its reason.
  * - A model call has no record of its beginning: it begins with what made it possible, the record before it.
  */
 import type { DurableEvent, SkeinEvent } from '../../index.js'
@@ -14,7 +14,7 @@ export type SpanKind = 'model' | 'tool' | 'child' | 'person'
 
 export type SpanState = 'queued' | 'running' | 'ok' | 'failed' | 'unknown' | 'stale' | 'stopped'
 
-export interface Span {
+export interface WorkSpan {
   readonly id: string
   readonly thread: string
   readonly kind: SpanKind
@@ -54,10 +54,10 @@ type Of<Type extends DurableEvent['type']> = Extract<DurableEvent, { readonly ty
 type Calls = Of<'model.replied'>['calls']
 
 export class SpanFold {
-  readonly #spans: ChangeList<Span>
+  readonly #spans: ChangeList<WorkSpan>
   readonly #lanes = new Map<string, Lane>()
 
-  constructor(spans: ChangeList<Span>) {
+  constructor(spans: ChangeList<WorkSpan>) {
     this.#spans = spans
   }
 
@@ -90,14 +90,14 @@ export class SpanFold {
     return lane
   }
 
-  #put(span: Span): void {
+  #put(span: WorkSpan): void {
     const { open } = this.#lane(span.thread)
     if (span.endedAt === undefined) open.add(span.id)
     else open.delete(span.id)
     this.#spans.set(span.id, span)
   }
 
-  #change(id: string | undefined, change: (span: Span) => Span): void {
+  #change(id: string | undefined, change: (span: WorkSpan) => WorkSpan): void {
     const span = id === undefined ? undefined : this.#spans.get(id)
     if (span) this.#put(change(span))
   }
@@ -235,12 +235,12 @@ export class SpanFold {
   }
 }
 
-function withStart({ startedAt: _, ...span }: Span, at: number | undefined): Span {
+function withStart({ startedAt: _, ...span }: WorkSpan, at: number | undefined): WorkSpan {
   if (span.endedAt !== undefined) return span
   return at === undefined ? { ...span, state: 'queued' } : { ...span, startedAt: at, state: 'running' }
 }
 
-function withEnd(span: Span, at: number, [state, why]: readonly [SpanState, string]): Span {
+function withEnd(span: WorkSpan, at: number, [state, why]: readonly [SpanState, string]): WorkSpan {
   if (span.endedAt !== undefined && span.state === state) return span
   const { why: before, ...rest } = span
   const reason = why === '' ? before : why

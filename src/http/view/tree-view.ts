@@ -15,7 +15,7 @@ import { ChangeList } from './change-list.js'
 import { ColumnWriter } from './columns.js'
 import type { Columns } from './columns.js'
 import { SpanFold } from './spans.js'
-import type { Span } from './spans.js'
+import type { WorkSpan } from './spans.js'
 import { toThreadRow } from './tree-rows.js'
 import type { ThreadRow } from './tree-rows.js'
 
@@ -39,7 +39,7 @@ export interface TreeChanges {
   readonly from: readonly [number, number]
   readonly to: readonly [number, number]
   readonly threads: readonly (ThreadRow & { readonly n: number })[]
-  readonly spans: readonly (Span & { readonly n: number })[]
+  readonly spans: readonly (WorkSpan & { readonly n: number })[]
 }
 
 /** What a model has said so far, in the step that it is in. */
@@ -65,7 +65,7 @@ export class TreeView {
   readonly epoch: string
   readonly #clock: Clock
   readonly #threads = new ChangeList<ThreadRow>()
-  readonly #spans = new ChangeList<Span>()
+  readonly #spans = new ChangeList<WorkSpan>()
   readonly #fold = new SpanFold(this.#spans)
   readonly #texts = new Map<string, LiveText>()
   readonly #listeners = new Set<() => void>()

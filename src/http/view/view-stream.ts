@@ -31,7 +31,10 @@ export class ViewEvents implements AsyncIterable<StreamedEvent>, AsyncIterator<S
   #isRung = true
   #wake: (() => void) | undefined
 
-  constructor(sources: readonly ViewSource[], { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }) {
+  constructor(
+    sources: readonly ViewSource[],
+    { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  ) {
     this.#sources = sources
     this.#clock = clock
     const ring = (): void => {
@@ -115,15 +118,19 @@ export function textSource(view: TreeView, thread: string): ViewSource {
     take(now) {
       const text = view.textOf(thread)
       if (text === told) return []
-      const goesOn = text && told?.step === text.step && told.attempt === text.attempt
-      const at = goesOn && text.text.startsWith(told?.text ?? '') ? (told?.text.length ?? 0) : 0
-      const reasonedAt = goesOn && text.reasoning.startsWith(told?.reasoning ?? '') ? (told?.reasoning.length ?? 0) : 0
+      const before = told
       told = text
-      if (!text) return [{ event: 'text', data: { thread, now } }]
-      const pieces = { at, text: text.text.slice(at), reasonedAt, reasoning: text.reasoning.slice(reasonedAt) }
-      return [{ event: 'text', data: { thread, now, step: text.step, attempt: text.attempt, ...pieces } }]
+      return [{ event: 'text', data: { thread, now, ...(text && pieceOf(before, text)) } }]
     },
   }
+}
+
+/** What was said after `before`, or all of it where that is void. */
+function pieceOf(before: LiveText | undefined, { step, attempt, text, reasoning }: LiveText): object {
+  const goesOn = before?.step === step && before.attempt === attempt
+  const at = goesOn && text.startsWith(before.text) ? before.text.length : 0
+  const reasonedAt = goesOn && reasoning.startsWith(before.reasoning) ? before.reasoning.length : 0
+  return { step, attempt, at, text: text.slice(at), reasonedAt, reasoning: reasoning.slice(reasonedAt) }
 }
 
 const mostRoots = 1_000

@@ -11,7 +11,7 @@ export interface PageProblem {
   readonly detail: string
 }
 
-export class ProblemError extends Error {
+class ProblemError extends Error {
   readonly problem: PageProblem
   constructor(problem: PageProblem) {
     super(problem.detail)
@@ -47,8 +47,10 @@ function urlOf(path: string, query: NonNullable<ApiRequest['query']> = {}): stri
 }
 
 /** Parts of a path that come from elsewhere are encoded. */
-export function at(texts: TemplateStringsArray, ...parts: readonly string[]): string {
-  return texts.map((text, index) => `${text}${index < parts.length ? encodeURIComponent(parts[index] ?? '') : ''}`).join('')
+export function pathTo(texts: TemplateStringsArray, ...parts: readonly string[]): string {
+  return texts
+    .map((text, index) => `${text}${index < parts.length ? encodeURIComponent(parts[index] ?? '') : ''}`)
+    .join('')
 }
 
 export async function askService(path: string, request: ApiRequest = {}): Promise<Response> {

@@ -1,4 +1,4 @@
-/** Makes elements of the page: `h` of Preact with one type for all that it gives, so that parts can be combined freely. */
+/** Makes elements of the page: `h` of Preact with one type for all that it gives, so that parts can be combined. */
 import { h as create } from 'preact'
 import type { Attributes, ComponentChildren, JSX, VNode } from 'preact'
 

@@ -4,18 +4,18 @@ export const dash = '–'
 
 const whole = new Intl.NumberFormat('en')
 
-export function count(value: number | undefined): string {
+export function countWords(value: number | undefined): string {
   return value === undefined ? dash : whole.format(value)
 }
 
 export function plural(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+  return `${countWords(value)} ${noun}${value === 1 ? '' : 's'}`
 }
 
 /** Short enough for a column. */
 export function compact(value: number | undefined): string {
   if (value === undefined) return dash
-  if (value < 10_000) return count(value)
+  if (value < 10_000) return countWords(value)
   if (value < 1_000_000) return `${(value / 1_000).toFixed(value < 100_000 ? 1 : 0)}k`
   return `${(value / 1_000_000).toFixed(1)}M`
 }
@@ -27,7 +27,7 @@ export function money(usd: number | undefined): string {
 }
 
 /** `820 ms`, `4.2 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`. */
-export function duration(ms: number | undefined): string {
+export function durationWords(ms: number | undefined): string {
   if (ms === undefined || Number.isNaN(ms)) return dash
   const most = Math.max(0, ms)
   if (most < 1_000) return `${Math.round(most)} ms`
@@ -52,16 +52,16 @@ export function age(ms: number): string {
 
 const pad = (value: number): string => String(value).padStart(2, '0')
 
-export function clockTime(at: number | undefined): string {
+export function timeOfDay(at: number | undefined): string {
   if (at === undefined) return dash
   const date = new Date(at)
   return `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`
 }
 
-export function dateTime(at: number | undefined): string {
+export function dayAndTime(at: number | undefined): string {
   if (at === undefined) return dash
   const date = new Date(at)
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${clockTime(at)}`
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${timeOfDay(at)}`
 }
 
 /** A shape, a word and a tone for each status: no state is told by colour alone. */

@@ -2,7 +2,7 @@
 import { h } from './element.js'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { count } from './format.js'
+import { countWords } from './format.js'
 import { plainText } from './plain-text.js'
 
 const mostEntries = 100
@@ -19,7 +19,7 @@ export function JsonView({ value, level = 0 }: { value: unknown; level?: number 
 function TextValue({ text }: { text: string }): VNode {
   const [isWhole, setWhole] = useState(text.length <= longestText)
   const shownText = JSON.stringify(plainText(isWhole ? text : text.slice(0, longestText)))
-  const more = `${count(longestText)} of ${count(text.length)} characters, show more`
+  const more = `${countWords(longestText)} of ${countWords(text.length)} characters, show more`
   return h(
     'span',
     { class: 'json-string' },
@@ -39,7 +39,7 @@ function Group({ value, level }: { value: object; level: number }): VNode {
   const toggle = h(
     'button',
     { type: 'button', class: 'json-fold', 'aria-expanded': isOpen, onClick: () => setOpen(!isOpen) },
-    isOpen ? before : `${before} ${count(size)} … ${after}`,
+    isOpen ? before : `${before} ${countWords(size)} … ${after}`,
   )
   if (!isOpen) return toggle
   return h(
@@ -60,7 +60,11 @@ function Group({ value, level }: { value: object; level: number }): VNode {
           ),
         ),
       size > most
-        ? h('button', { type: 'button', class: 'more', onClick: () => setMost(most * 10) }, `${count(most)} of ${count(size)}, show more`)
+        ? h(
+            'button',
+            { type: 'button', class: 'more', onClick: () => setMost(most * 10) },
+            `${countWords(most)} of ${countWords(size)}, show more`,
+          )
         : null,
     ),
     h('span', { class: 'json-mark' }, after),

@@ -38,7 +38,8 @@ function isToken<Type extends Tokens.Generic>(token: Token, type: string): token
 
 function blockOf(token: Token, level: number): ComponentChildren {
   if (isToken<Tokens.Code>(token, 'code')) return h('pre', { class: 'code' }, h('code', null, token.text))
-  if (isToken<Tokens.Heading>(token, 'heading')) return h('p', { class: `heading h${token.depth}` }, inline(token, level))
+  if (isToken<Tokens.Heading>(token, 'heading'))
+    return h('p', { class: `heading h${token.depth}` }, inline(token, level))
   if (isToken<Tokens.List>(token, 'list')) {
     const items = token.items.map((item) => h('li', null, blocksOf(item.tokens, level)))
     return token.ordered ? h('ol', { start: Number(token.start) || 1 }, items) : h('ul', null, items)
@@ -54,8 +55,21 @@ function blockOf(token: Token, level: number): ComponentChildren {
 
 function tableOf({ header, rows }: Tokens.Table, level: number): VNode {
   const cells = (row: readonly Tokens.TableCell[], tag: 'th' | 'td'): VNode =>
-    h('tr', null, row.map((cell) => h(tag, null, inlines(cell.tokens, level))))
-  return h('table', null, h('thead', null, cells(header, 'th')), h('tbody', null, rows.map((row) => cells(row, 'td'))))
+    h(
+      'tr',
+      null,
+      row.map((cell) => h(tag, null, inlines(cell.tokens, level))),
+    )
+  return h(
+    'table',
+    null,
+    h('thead', null, cells(header, 'th')),
+    h(
+      'tbody',
+      null,
+      rows.map((row) => cells(row, 'td')),
+    ),
+  )
 }
 
 function inline(token: Token, level: number): ComponentChildren {

@@ -11,9 +11,5 @@ const turning = /[\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C]/g
 const lone = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
 
 export function plainText(text: string): string {
-  return text
-    .replaceAll(escapes, '')
-    .replaceAll(controls, '')
-    .replaceAll(turning, '␣')
-    .replaceAll(lone, '\uFFFD')
+  return text.replaceAll(escapes, '').replaceAll(controls, '').replaceAll(turning, '␣').replaceAll(lone, '\uFFFD')
 }

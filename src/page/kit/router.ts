@@ -13,14 +13,17 @@ export interface PageAddress {
 /** Where this script is: in `assets/` below the page. A name of its own, so that the build leaves it alone. */
 const here = import.meta.url
 /** The folder of the page, with a slash at its end. */
-export const pageBase = new URL('../', here).pathname
+const pageBase = new URL('../', here).pathname
 /** The service that serves the page. */
 export const serviceBase = new URL('../../', here).pathname
 
 function readAddress(): PageAddress {
   const { pathname, search } = location
   const rest = pathname.startsWith(pageBase) ? pathname.slice(pageBase.length) : ''
-  const parts = rest.split('/').filter((part) => part !== '').map(decodePart)
+  const parts = rest
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decodePart)
   return { parts, query: Object.fromEntries(new URLSearchParams(search)) }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Rows of one height in a scrolling box, of which only those in sight are in the document. Owns where it is scrolled to.
+ * Rows of one height in a scrolling box, of which only those in sight are in the document. Owns where it is scrolled.
  */
 import { h } from './element.js'
 import type { ComponentChildren, Ref, VNode } from 'preact'

@@ -28,7 +28,12 @@ export interface PageWrite extends ApiRequest {
 }
 
 /** Gives what the server answered, or undefined where it refused. */
-export async function write({ about, what, path, ...request }: PageWrite): Promise<{ readonly value: unknown } | undefined> {
+export async function write({
+  about,
+  what,
+  path,
+  ...request
+}: PageWrite): Promise<{ readonly value: unknown } | undefined> {
   setReceipt(about, { phase: 'sending', what })
   try {
     const { status, value } = await sendJson(path, request)

@@ -28,7 +28,7 @@ export interface LinkMessage {
   readonly data: unknown
 }
 
-export interface ConnectionOptions {
+export interface LinkOptions {
   readonly base: string
   readonly clock: PageClock
   readonly onState: (state: LinkState) => void
@@ -39,7 +39,7 @@ const firstBeatMs = 1_000
 const retries = [100, 250, 500, 1_000, 2_000, 5_000]
 
 export class Connection {
-  readonly #options: ConnectionOptions
+  readonly #options: LinkOptions
   #wanted: Subscription = noSubscription
   readonly #positions = new Map<string, TreePosition>()
   #key = ''
@@ -53,7 +53,7 @@ export class Connection {
   #watched = ''
   #why: string | undefined
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: LinkOptions) {
     this.#options = options
   }
 

@@ -12,7 +12,7 @@ import { Connection } from './connection.js'
 import type { LinkMessage, LinkState } from './connection.js'
 import { noSubscription } from './subscription.js'
 import type { Subscription, TreePosition } from './subscription.js'
-import type { FromWorker, ToWorker } from './worker.js'
+import type { FromLink, ToLink } from './worker.js'
 import workerUrl from './worker.js?sharedworker&url'
 
 export const linkState = signal<LinkState>({ phase: 'connecting' })
@@ -79,8 +79,8 @@ function sharedEnd(): LinkEnd {
   const lock = freshId()
   if ('locks' in navigator) void navigator.locks.request(lock, () => new Promise(() => undefined))
   const { port } = new SharedWorker(trusted(workerUrl), { type: 'module', name: 'skein' })
-  const say = (said: ToWorker): void => port.postMessage(said)
-  port.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
+  const say = (said: ToLink): void => port.postMessage(said)
+  port.addEventListener('message', ({ data }: MessageEvent<FromLink>) => {
     if (data.kind === 'state') onState(data.state)
     else onMessage(data.message)
   })
@@ -93,7 +93,8 @@ function sharedEnd(): LinkEnd {
       last = subscription
       say({ kind: 'want', subscription })
     },
-    authorize: (key, beatMs) => say({ kind: 'hello', base: new URL(serviceBase, location.href).href, key, beatMs, lock }),
+    authorize: (key, beatMs) =>
+      say({ kind: 'hello', base: new URL(serviceBase, location.href).href, key, beatMs, lock }),
   }
 }
 
@@ -119,29 +120,29 @@ function ownEnd(): LinkEnd {
 
 // ── what this tab looks at ──
 
-export const watched = signal<Subscription>({ ...noSubscription, roots: true, inbox: true })
+const looked = signal<Subscription>({ ...noSubscription, roots: true, inbox: true })
 
 /** Goes on from a state of the tree that this tab has read. */
-export function watchTree(root: string, position: TreePosition): void {
-  const { trees } = watched.peek()
-  watched.value = { ...watched.peek(), trees: { ...trees, [root]: position } }
+export function followTree(root: string, position: TreePosition): void {
+  const { trees } = looked.peek()
+  looked.value = { ...looked.peek(), trees: { ...trees, [root]: position } }
 }
 
 export function leaveTree(root: string): void {
-  const { [root]: _, ...trees } = watched.peek().trees
-  watched.value = { ...watched.peek(), trees }
+  const { [root]: _, ...trees } = looked.peek().trees
+  looked.value = { ...looked.peek(), trees }
 }
 
 export function watchText(root: string, thread: string): () => void {
   const text = `${root}/${thread}`
-  watched.value = { ...watched.peek(), texts: [...watched.peek().texts, text] }
+  looked.value = { ...looked.peek(), texts: [...looked.peek().texts, text] }
   return () => {
-    watched.value = { ...watched.peek(), texts: watched.peek().texts.filter((each) => each !== text) }
+    looked.value = { ...looked.peek(), texts: looked.peek().texts.filter((each) => each !== text) }
   }
 }
 
 export function startLink(beatMs: number): void {
   const end = typeof SharedWorker === 'undefined' ? ownEnd() : sharedEnd()
   effect(() => end.authorize(apiKey.value, beatMs))
-  effect(() => end.want(watched.value))
+  effect(() => end.want(looked.value))
 }

@@ -10,25 +10,26 @@ import type { LinkMessage, LinkState } from './connection.js'
 import { joined, noSubscription, watchedIn } from './subscription.js'
 import type { Subscription } from './subscription.js'
 
-export type ToWorker =
-  | { readonly kind: 'hello'; readonly base: string; readonly key: string; readonly beatMs: number; readonly lock: string }
+export type ToLink =
+  | {
+      readonly kind: 'hello'
+      readonly base: string
+      readonly key: string
+      readonly beatMs: number
+      readonly lock: string
+    }
   | { readonly kind: 'want'; readonly subscription: Subscription }
   | { readonly kind: 'bye' }
 
-export type FromWorker =
+export type FromLink =
   | { readonly kind: 'state'; readonly state: LinkState }
   | { readonly kind: 'message'; readonly message: LinkMessage }
-
-/** A shared worker's own scope: the part that is used here. */
-interface SharedScope {
-  onconnect: ((event: MessageEvent) => void) | null
-}
 
 const tabs = new Map<MessagePort, Subscription>()
 let connection: Connection | undefined
 let state: LinkState = { phase: 'connecting' }
 
-function tell(port: MessagePort, said: FromWorker): void {
+function tell(port: MessagePort, said: FromLink): void {
   port.postMessage(said)
 }
 
@@ -50,7 +51,7 @@ function leave(port: MessagePort): void {
   if (tabs.delete(port)) connection?.want(joined(tabs.values()))
 }
 
-function onMessage(port: MessagePort, said: ToWorker): void {
+function onMessage(port: MessagePort, said: ToLink): void {
   if (said.kind === 'bye') return leave(port)
   if (said.kind === 'want') {
     const before = tabs.get(port) ?? noSubscription
@@ -67,10 +68,10 @@ function onMessage(port: MessagePort, said: ToWorker): void {
   if ('locks' in navigator) void navigator.locks.request(said.lock, () => leave(port))
 }
 
-const scope: SharedScope = Object(globalThis)
-scope.onconnect = ({ ports }) => {
+addEventListener('connect', (event) => {
+  const ports: readonly MessagePort[] = 'ports' in event && Array.isArray(event.ports) ? event.ports : []
   const [port] = ports
   if (!port) return
-  port.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => onMessage(port, data))
+  port.addEventListener('message', ({ data }: MessageEvent<ToLink>) => onMessage(port, data))
   port.start()
-}
+})

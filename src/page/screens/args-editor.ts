@@ -25,22 +25,27 @@ export function ArgsEditor({ args, onChange }: { args: unknown; onChange: (value
   return h(
     'div',
     { class: 'editor' },
-    h('label', null, 'Args as JSON', h('textarea', {
-      ref: field,
-      class: 'code',
-      rows: Math.min(18, before.split('\n').length + 2),
-      spellcheck: false,
-      value: text,
-      'aria-invalid': error !== undefined,
-      'aria-describedby': error === undefined ? undefined : 'args-error',
-      onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
-    })),
+    h(
+      'label',
+      null,
+      'Args as JSON',
+      h('textarea', {
+        ref: field,
+        class: 'code',
+        rows: Math.min(18, before.split('\n').length + 2),
+        spellcheck: false,
+        value: text,
+        'aria-invalid': error !== undefined,
+        'aria-describedby': error === undefined ? undefined : 'args-error',
+        onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
+      }),
+    ),
     error === undefined ? null : h('p', { class: 'error-line', id: 'args-error', role: 'alert' }, error),
     after === undefined || after === before ? null : h(LineChanges, { before, after }),
   )
 }
 
-export function LineChanges({ before, after }: { before: string; after: string }): VNode {
+function LineChanges({ before, after }: { before: string; after: string }): VNode {
   const parts = diffLines(before, after, { timeout: 200 })
   if (!parts) return h('p', { class: 'muted' }, 'The two are too different to be compared line by line.')
   return h(

@@ -3,14 +3,14 @@ import '../style/lists.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { at, getJson, toPageProblem } from '../kit/api.js'
+import { pathTo, getJson, toPageProblem } from '../kit/api.js'
 import type { PageProblem } from '../kit/api.js'
-import { dateTime, plural } from '../kit/format.js'
+import { dayAndTime, plural } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'
 import { address, hrefOf } from '../kit/router.js'
 import { Action, Empty, Loading, Problem, mark, writeBlocked } from '../kit/ui.js'
 import { receiptWords, receipts, write } from '../kit/write.js'
-import { shown } from '../store/flush.js'
+import { showings } from '../store/flush.js'
 import { roots } from '../store/stores.js'
 
 export interface PageEffect {
@@ -25,7 +25,12 @@ export interface PageEffect {
   readonly begins: number
   readonly asks?: true
   readonly outcome?: unknown
-  readonly resolution?: { readonly happened: boolean; readonly by?: string; readonly comment?: string; readonly at: number }
+  readonly resolution?: {
+    readonly happened: boolean
+    readonly by?: string
+    readonly comment?: string
+    readonly at: number
+  }
 }
 
 /** Read again whenever the number of unknown effects has changed. */
@@ -42,10 +47,13 @@ function useEffects(path: string, version: string): { effects?: readonly PageEff
 }
 
 export function EffectsScreen(): VNode {
-  void shown.value
+  void showings.value
   const { root } = address.value.query
   const unknown = [...roots.rows.values()].map(({ counts }) => counts.unknown).join(',')
-  const { effects, problem } = useEffects(root === undefined ? 'effects' : `effects?root=${encodeURIComponent(root)}`, unknown)
+  const { effects, problem } = useEffects(
+    root === undefined ? 'effects' : `effects?root=${encodeURIComponent(root)}`,
+    unknown,
+  )
   return h(
     'main',
     { id: 'main', class: 'screen' },
@@ -53,23 +61,40 @@ export function EffectsScreen(): VNode {
       'div',
       { class: 'bar' },
       h('h1', null, 'Effects'),
-      h('p', { class: 'path-words' }, effects ? `${plural(effects.length, 'call')} of which nobody knows whether it changed the world` : ''),
+      h(
+        'p',
+        { class: 'path-words' },
+        effects ? `${plural(effects.length, 'call')} of which nobody knows whether it changed the world` : '',
+      ),
     ),
     problem ? h(Problem, { problem }) : null,
     !effects && !problem ? h(Loading, { what: 'effects' }) : null,
     effects?.length === 0
-      ? h(Empty, { title: 'No unknown effect' }, h('p', null, 'Every call with a side effect has its receipt. One whose host dies between intent and receipt appears here.'))
+      ? h(
+          Empty,
+          { title: 'No unknown effect' },
+          h('p', null, 'Every call with a side effect has its receipt. One without appears here.'),
+        )
       : null,
-    h('div', { class: 'cards' }, effects?.map((effect) => h(EffectCard, { effect, key: effect.id }))),
+    h(
+      'div',
+      { class: 'cards' },
+      effects?.map((effect) => h(EffectCard, { effect, key: effect.id })),
+    ),
   )
 }
 
 export function ThreadEffects({ thread, version }: { thread: string; version: string }): VNode {
-  const { effects, problem } = useEffects(at`threads/${thread}/effects`, version)
+  const { effects, problem } = useEffects(pathTo`threads/${thread}/effects`, version)
   if (problem) return h(Problem, { problem })
   if (!effects) return h(Loading, { what: 'effects' }) ?? h('div', null)
-  if (effects.length === 0) return h(Empty, { title: 'No effect on the world' }, h('p', null, 'No call of this thread had a side effect.'))
-  return h('div', { class: 'cards' }, effects.map((effect) => h(EffectCard, { effect, key: effect.id })))
+  if (effects.length === 0)
+    return h(Empty, { title: 'No effect on the world' }, h('p', null, 'No call of this thread had a side effect.'))
+  return h(
+    'div',
+    { class: 'cards' },
+    effects.map((effect) => h(EffectCard, { effect, key: effect.id })),
+  )
 }
 
 const words: Readonly<Record<PageEffect['state'], string>> = {
@@ -87,7 +112,7 @@ function EffectCard({ effect }: { effect: PageEffect }): VNode {
     void write({
       about: id,
       what: happened ? 'it happened' : 'it did not happen',
-      path: at`effects/${thread}/${call}/resolve`,
+      path: pathTo`effects/${thread}/${call}/resolve`,
       body: { happened },
     })
   const tones = { unknown: 'unknown', running: 'tool', done: 'ok', failed: 'bad' } as const
@@ -95,11 +120,31 @@ function EffectCard({ effect }: { effect: PageEffect }): VNode {
   return h(
     'article',
     { class: `card effect-${state}` },
-    h('h2', null, mark(shapes[state], tones[state]), h('span', { class: 'tool-name' }, tool), h('span', { class: 'muted' }, words[state])),
-    h('p', { class: 'muted' }, `Intent at ${dateTime(beganAt)} · begun ${begins} ${begins === 1 ? 'time' : 'times'} · key ${call} · `, h('a', { href: hrefOf(['threads', thread]) }, path.join(' / '))),
+    h(
+      'h2',
+      null,
+      mark(shapes[state], tones[state]),
+      h('span', { class: 'tool-name' }, tool),
+      h('span', { class: 'muted' }, words[state]),
+    ),
+    h(
+      'p',
+      { class: 'muted' },
+      `Intent at ${dayAndTime(beganAt)} · begun ${begins} ${begins === 1 ? 'time' : 'times'} · key ${call} · `,
+      h('a', { href: hrefOf(['threads', thread]) }, path.join(' / ')),
+    ),
     h(JsonView, { value: args, level: 1 }),
-    outcome === undefined ? null : h('div', { class: 'outcome' }, h('h3', null, 'Receipt'), h(JsonView, { value: outcome, level: 1 })),
-    resolution ? h('p', null, `${resolution.happened ? 'It happened' : 'It did not happen'}, said ${resolution.by ?? 'someone'} at ${dateTime(resolution.at)}`) : null,
+    outcome === undefined
+      ? null
+      : h('div', { class: 'outcome' }, h('h3', null, 'Receipt'), h(JsonView, { value: outcome, level: 1 })),
+    resolution
+      ? h(
+          'p',
+          null,
+          resolution.happened ? 'It happened' : 'It did not happen',
+          `, said ${resolution.by ?? 'someone'} at ${dayAndTime(resolution.at)}`,
+        )
+      : null,
     state === 'unknown' && effect.asks
       ? h('p', null, h('a', { href: hrefOf(['inbox'], { sel: id }) }, 'The inbox asks whether to run it again'))
       : null,

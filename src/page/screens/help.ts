@@ -44,16 +44,40 @@ export function Help(): VNode | null {
   return h(
     'dialog',
     { ref: dialog, class: 'help', onClose: close, 'aria-labelledby': 'help-title' },
-    h('div', { class: 'help-head' }, h('h2', { id: 'help-title' }, 'Keys and marks'), h('button', { type: 'button', class: 'action', onClick: close }, 'Close', h('kbd', { 'aria-hidden': 'true' }, 'Esc'))),
+    h(
+      'div',
+      { class: 'help-head' },
+      h('h2', { id: 'help-title' }, 'Keys and marks'),
+      h(
+        'button',
+        { type: 'button', class: 'action', onClick: close },
+        'Close',
+        h('kbd', { 'aria-hidden': 'true' }, 'Esc'),
+      ),
+    ),
     h(
       'div',
       { class: 'help-columns' },
-      h('dl', null, keys.flatMap(([key, does]) => [h('dt', { key }, h('kbd', null, key)), h('dd', null, does)])),
+      h(
+        'dl',
+        null,
+        keys.flatMap(([key, does]) => [h('dt', { key }, h('kbd', null, key)), h('dd', null, does)]),
+      ),
       h(
         'div',
         null,
-        h('ul', { class: 'legend' }, kinds.map(([kind, means]) => h('li', { key: kind }, h('i', { class: `swatch kind-${kind}`, 'aria-hidden': 'true' }), means))),
-        h('ul', { class: 'legend' }, allStatuses.map((status) => h('li', { key: status }, h(StatusMark, { status })))),
+        h(
+          'ul',
+          { class: 'legend' },
+          kinds.map(([kind, means]) =>
+            h('li', { key: kind }, h('i', { class: `swatch kind-${kind}`, 'aria-hidden': 'true' }), means),
+          ),
+        ),
+        h(
+          'ul',
+          { class: 'legend' },
+          allStatuses.map((status) => h('li', { key: status }, h(StatusMark, { status }))),
+        ),
       ),
     ),
   )

@@ -5,7 +5,7 @@ import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { getJson, toPageProblem } from '../kit/api.js'
 import type { PageProblem } from '../kit/api.js'
-import { clockTime, count, dash, plural } from '../kit/format.js'
+import { timeOfDay, countWords, dash, plural } from '../kit/format.js'
 import { hrefOf } from '../kit/router.js'
 import { Age, Empty, Loading, Problem, second } from '../kit/ui.js'
 
@@ -50,20 +50,35 @@ export function HostsScreen(): VNode {
       return { ...hosts, ...waits }
     }
     read()
-      .then((next) => {
-        setAnswer(next)
-        setProblem(undefined)
-      })
+      .then(setAnswer)
+      .then(() => setProblem(undefined))
       .catch((thrown: unknown) => left.signal.aborted || setProblem(toPageProblem(thrown)))
     return () => left.abort()
   }, [Math.floor(second.value / everySeconds)])
   return h(
     'main',
     { id: 'main', class: 'screen' },
-    h('div', { class: 'bar' }, h('h1', null, 'Hosts'), answer ? h('p', { class: 'path-words' }, `${plural(answer.hosts.length, 'host')} · ${plural(answer.partitions, 'partition')}`) : null),
+    h(
+      'div',
+      { class: 'bar' },
+      h('h1', null, 'Hosts'),
+      answer
+        ? h(
+            'p',
+            { class: 'path-words' },
+            `${plural(answer.hosts.length, 'host')} · ${plural(answer.partitions, 'partition')}`,
+          )
+        : null,
+    ),
     problem ? h(Problem, { problem }) : null,
     !answer && !problem ? h(Loading, { what: 'hosts' }) : null,
-    answer?.hosts.length === 0 ? h(Empty, { title: 'No host serves this store' }, h('p', null, 'Threads wait until one does: ', h('code', null, 'skein host <app>'), '.')) : null,
+    answer?.hosts.length === 0
+      ? h(
+          Empty,
+          { title: 'No host serves this store' },
+          h('p', null, 'Threads wait until one does: ', h('code', null, 'skein host <app>'), '.'),
+        )
+      : null,
     answer && answer.hosts.length > 0 ? h(HostTable, { hosts: answer.hosts, of: answer.partitions }) : null,
     answer ? h(Waits, { waits: answer.waits }) : null,
   )
@@ -74,7 +89,15 @@ function HostTable({ hosts, of }: { hosts: readonly PageHost[]; of: number }): V
   return h(
     'table',
     { class: 'plain' },
-    h('thead', null, h('tr', null, heads.map((head) => h('th', { scope: 'col', key: head }, head)))),
+    h(
+      'thead',
+      null,
+      h(
+        'tr',
+        null,
+        heads.map((head) => h('th', { scope: 'col', key: head }, head)),
+      ),
+    ),
     h(
       'tbody',
       null,
@@ -87,9 +110,14 @@ function HostTable({ hosts, of }: { hosts: readonly PageHost[]; of: number }): V
           h('td', null, host.skein),
           h('td', null, h(Age, { at: host.since })),
           h('td', { class: 'number' }, `${host.partitions.length} of ${of}`),
-          h('td', { class: 'number' }, count(host.awake)),
-          h('td', { class: 'number' }, count(host.busy)),
-          h('td', { class: 'number' }, h('meter', { min: 0, max: 1, high: 0.8, value: host.load, 'aria-label': 'Load' }), ` ${Math.round(host.load * 100)} %`),
+          h('td', { class: 'number' }, countWords(host.awake)),
+          h('td', { class: 'number' }, countWords(host.busy)),
+          h(
+            'td',
+            { class: 'number' },
+            h('meter', { min: 0, max: 1, high: 0.8, value: host.load, 'aria-label': 'Load' }),
+            ` ${Math.round(host.load * 100)} %`,
+          ),
         ),
       ),
     ),
@@ -102,7 +130,15 @@ function Waits({ waits }: { waits: readonly Wait[] }): VNode {
     'table',
     { class: 'plain' },
     h('caption', null, 'Model calls that wait for a limit of their provider'),
-    h('thead', null, h('tr', null, ['Model', 'Thread', 'Place', 'Not before'].map((head) => h('th', { scope: 'col', key: head }, head)))),
+    h(
+      'thead',
+      null,
+      h(
+        'tr',
+        null,
+        ['Model', 'Thread', 'Place', 'Not before'].map((head) => h('th', { scope: 'col', key: head }, head)),
+      ),
+    ),
     h(
       'tbody',
       null,
@@ -112,8 +148,8 @@ function Waits({ waits }: { waits: readonly Wait[] }): VNode {
           { key: index },
           h('td', null, model),
           h('td', null, h('a', { href: hrefOf(['threads', thread]) }, thread)),
-          h('td', { class: 'number' }, count(place)),
-          h('td', { class: 'number' }, clockTime(until)),
+          h('td', { class: 'number' }, countWords(place)),
+          h('td', { class: 'number' }, timeOfDay(until)),
         ),
       ),
     ),

@@ -5,10 +5,11 @@ import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InboxItem } from '../../index.js'
-import { at } from '../kit/api.js'
-import { dateTime, holdWords } from '../kit/format.js'
+import { pathTo } from '../kit/api.js'
+import { dayAndTime, holdWords } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'
 import { useKeys } from '../kit/keys.js'
+import { TextField } from '../kit/field.js'
 import { plainText } from '../kit/plain-text.js'
 import { hrefOf } from '../kit/router.js'
 import { Action, writeBlocked } from '../kit/ui.js'
@@ -32,14 +33,18 @@ export function InboxDecision({ item }: { item: InboxItem }): VNode {
     h(Parents, { path, ...(reference !== undefined && { reference }) }),
     h('h2', null, h('span', { class: 'tool-name' }, tool || agent), ` waits for ${holdWords(why)}`),
     unknown
-      ? h('p', { class: 'note unknown' }, 'This call may already have run: its host died before it could say. The question is whether to run it again.')
+      ? h(
+          'p',
+          { class: 'note unknown' },
+          'This call may already have run: its host died before it could say. The question is whether to run it again.',
+        )
       : null,
     prompt ? h('p', { class: 'prompt' }, plainText(prompt)) : null,
     h(
       'p',
       { class: 'muted' },
-      `Asked by ${agent} at ${dateTime(requestedAt)}`,
-      deadlineAt === undefined ? null : ` · decided by itself (${atDeadline ?? 'reject'}) at ${dateTime(deadlineAt)}`,
+      `Asked by ${agent} at ${dayAndTime(requestedAt)}`,
+      deadlineAt === undefined ? null : ` · decided by itself (${atDeadline ?? 'reject'}) at ${dayAndTime(deadlineAt)}`,
     ),
     isVariables || questions ? null : h('div', { class: 'args' }, h('h3', null, 'Args'), h(JsonView, { value: args })),
     isVariables ? h(VariablesForm, { item }) : null,
@@ -77,31 +82,30 @@ function ReceiptLine({ id }: { id: string }): VNode | null {
 }
 
 function pathOf({ thread, call }: InboxItem, what: string): string {
-  return at`inbox/${thread}/${call}/${what}`
+  return pathTo`inbox/${thread}/${call}/${what}`
 }
 
 function ApprovalForm({ item }: { item: InboxItem }): VNode {
   const [choice, setChoice] = useState<Choice>()
   const [edited, setEdited] = useState<unknown>(undefined)
-  const [comment, setComment] = useState('')
-  const confirm = useRef<HTMLButtonElement>(null)
   const blocked = writeBlocked.value
   const isBusy = receipts.value[item.id]?.phase === 'sending'
-  useEffect(() => {
-    if (choice !== undefined && choice !== 'edit') confirm.current?.focus()
-  }, [choice])
   const choose = (next: Choice) => () => blocked === undefined && setChoice(next)
-  const decide = (): void => {
+  const decide = (comment: string): void => {
     const said = comment === '' ? {} : { comment }
     const isReject = choice === 'reject'
     const args = choice === 'edit' && edited !== undefined ? { args: edited } : {}
     const what = isReject ? 'rejected' : `approved${choice === 'edit' ? ' with other args' : ''}`
-    void write({ about: item.id, what, path: pathOf(item, isReject ? 'reject' : 'approve'), body: { ...args, ...said } })
+    void write({
+      about: item.id,
+      what,
+      path: pathOf(item, isReject ? 'reject' : 'approve'),
+      body: { ...args, ...said },
+    })
     setChoice(undefined)
   }
   useKeys({ a: choose('approve'), e: choose('edit'), r: choose('reject'), Escape: () => setChoice(undefined) })
   const isReady = choice !== 'edit' || edited !== undefined
-  const verb = { approve: 'Approve it as it is', edit: 'Approve with these args', reject: 'Reject it' }
   return h(
     'div',
     { class: 'approval' },
@@ -116,30 +120,54 @@ function ApprovalForm({ item }: { item: InboxItem }): VNode {
     choice === 'edit' ? h(ArgsEditor, { args: item.args, onChange: setEdited }) : null,
     choice === undefined
       ? null
-      : h(
-          'div',
-          { class: 'confirm' },
-          h('label', null, 'Comment for the model ', h('input', {
-            type: 'text',
-            value: comment,
-            maxLength: 4_000,
-            onInput: (event: Event) => event.target instanceof HTMLInputElement && setComment(event.target.value),
-            onKeyDown: (event: KeyboardEvent) => event.key === 'Enter' && isReady && decide(),
-          })),
-          h(
-            'button',
-            {
-              type: 'button',
-              ref: confirm,
-              class: `action ${choice === 'reject' ? 'danger' : 'primary'}`,
-              disabled: !isReady || isBusy || blocked !== undefined,
-              onClick: decide,
-            },
-            verb[choice],
-            h('kbd', { 'aria-hidden': 'true' }, '↵'),
-          ),
-          h(Action, { label: 'Not now', act: () => setChoice(undefined), keyHint: 'Esc' }),
-        ),
+      : h(ConfirmDecision, {
+          choice,
+          isReady: isReady && !isBusy && blocked === undefined,
+          decide,
+          leave: () => setChoice(undefined),
+        }),
+  )
+}
+
+interface ConfirmDecisionProps {
+  readonly choice: Choice
+  readonly isReady: boolean
+  readonly decide: (comment: string) => void
+  readonly leave: () => void
+}
+
+const verbs: Readonly<Record<Choice, string>> = {
+  approve: 'Approve it as it is',
+  edit: 'Approve with these args',
+  reject: 'Reject it',
+}
+
+function ConfirmDecision({ choice, isReady, decide, leave }: ConfirmDecisionProps): VNode {
+  const [comment, setComment] = useState('')
+  const confirm = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (choice !== 'edit') confirm.current?.focus()
+  }, [choice])
+  const act = (): void => {
+    if (isReady) decide(comment)
+  }
+  return h(
+    'div',
+    { class: 'confirm' },
+    h(TextField, { label: 'Comment for the model', value: comment, onText: setComment, onSend: act }),
+    h(
+      'button',
+      {
+        type: 'button',
+        ref: confirm,
+        class: `action ${choice === 'reject' ? 'danger' : 'primary'}`,
+        disabled: !isReady,
+        onClick: act,
+      },
+      verbs[choice],
+      h('kbd', { 'aria-hidden': 'true' }, '↵'),
+    ),
+    h(Action, { label: 'Not now', act: leave, keyHint: 'Esc' }),
   )
 }
 
@@ -165,17 +193,17 @@ function AnswerForm({ item }: { item: InboxItem }): VNode {
         if (text !== '' && blocked === undefined) send()
       },
     },
-    h('label', null, 'Your answer', h('textarea', {
-      rows: 4,
-      value: text,
-      onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
-      onKeyDown: (event: KeyboardEvent) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && send(),
-    })),
+    h(TextField, { label: 'Your answer', value: text, onText: setText, rows: 4, onSend: send }),
     h('p', { class: 'muted' }, 'Text, or JSON where the tool expects more than a text.'),
     h(
       'div',
       { class: 'actions' },
-      h('button', { type: 'submit', class: 'action primary', disabled: text === '' || blocked !== undefined, title: blocked }, 'Answer', h('kbd', { 'aria-hidden': 'true' }, 'Ctrl ↵')),
+      h(
+        'button',
+        { type: 'submit', class: 'action primary', disabled: text === '' || blocked !== undefined, title: blocked },
+        'Answer',
+        h('kbd', { 'aria-hidden': 'true' }, 'Ctrl ↵'),
+      ),
       h(Action, { label: 'Do not answer', act: decline, kind: 'danger', blocked }),
       blocked ? h('span', { class: 'blocked' }, blocked) : null,
     ),
@@ -200,7 +228,8 @@ function VariablesForm({ item }: { item: InboxItem }): VNode {
   const blocked = writeBlocked.value
   const isWhole = missing.every((name) => (values[name] ?? '') !== '')
   const send = (): void => {
-    const path = request === undefined ? at`threads/${thread}/variables` : at`threads/${thread}/variables/${request}`
+    const path =
+      request === undefined ? pathTo`threads/${thread}/variables` : pathTo`threads/${thread}/variables/${request}`
     const method = request === undefined ? 'PATCH' : 'POST'
     void write({ about: item.id, what: 'values given', path, method, body: values }).then(() => setValues({}))
   }
@@ -215,18 +244,22 @@ function VariablesForm({ item }: { item: InboxItem }): VNode {
       },
     },
     missing.map((name) =>
-      h('label', { key: name }, name, h('input', {
-        type: 'password',
-        autoComplete: 'off',
+      h(TextField, {
+        key: name,
+        label: name,
+        isSecret: true,
         value: values[name] ?? '',
-        onInput: (event: Event) =>
-          event.target instanceof HTMLInputElement && setValues({ ...values, [name]: event.target.value }),
-      })),
+        onText: (text) => setValues({ ...values, [name]: text }),
+      }),
     ),
     h(
       'div',
       { class: 'actions' },
-      h('button', { type: 'submit', class: 'action primary', disabled: !isWhole || blocked !== undefined, title: blocked }, 'Give values'),
+      h(
+        'button',
+        { type: 'submit', class: 'action primary', disabled: !isWhole || blocked !== undefined, title: blocked },
+        'Give values',
+      ),
       h(Action, { label: 'Decline', act: decline, kind: 'danger', blocked }),
       blocked ? h('span', { class: 'blocked' }, blocked) : null,
     ),

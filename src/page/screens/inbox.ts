@@ -3,7 +3,7 @@ import '../style/lists.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import type { InboxItem } from '../../index.js'
-import { clockTime, count, holdWords, plural } from '../kit/format.js'
+import { timeOfDay, countWords, holdWords, plural } from '../kit/format.js'
 import { useKeys } from '../kit/keys.js'
 import { address, changeQuery, hrefOf } from '../kit/router.js'
 import { Age, Empty, Loading, mark } from '../kit/ui.js'
@@ -12,7 +12,10 @@ import { liveSince } from '../link/link.js'
 import { inboxItems } from '../store/stores.js'
 import { InboxDecision } from './inbox-decision.js'
 
-export function itemsWanted(items: readonly InboxItem[], query: Readonly<Record<string, string>>): readonly InboxItem[] {
+export function filterItems(
+  items: readonly InboxItem[],
+  query: Readonly<Record<string, string>>,
+): readonly InboxItem[] {
   const kinds = query['kind']?.split(',')
   return items.filter(
     ({ path, why, thread }) =>
@@ -25,7 +28,7 @@ export function itemsWanted(items: readonly InboxItem[], query: Readonly<Record<
 export function InboxScreen(): VNode {
   const { query } = address.value
   const all = inboxItems.value
-  const items = all && itemsWanted(all, query)
+  const items = all && filterItems(all, query)
   const selected = items?.find(({ id }) => id === query['sel']) ?? items?.[0]
   const at = selected && items ? items.indexOf(selected) : -1
   const step = (by: number): void => {
@@ -40,7 +43,7 @@ export function InboxScreen(): VNode {
     h(InboxBar, { found: items.length, all: all.length }),
     h(Decided, { items }),
     items.length === 0
-      ? h(Empty, { title: 'Nothing waits for you' }, h('p', null, `Live since ${clockTime(liveSince.value)}`))
+      ? h(Empty, { title: 'Nothing waits for you' }, h('p', null, `Live since ${timeOfDay(liveSince.value)}`))
       : h(
           'div',
           { class: 'inbox-panes' },
@@ -85,16 +88,18 @@ function Decided({ items }: { items: readonly InboxItem[] }): VNode | null {
   return h(
     'ul',
     { class: 'decided', 'aria-label': 'Decided' },
-    gone.slice(-3).map(([id, receipt]) =>
-      h(
-        'li',
-        { key: id, class: receipt.phase },
-        mark(receipt.phase === 'refused' ? 'cross' : 'check', receipt.phase === 'refused' ? 'bad' : 'ok'),
-        h('a', { href: hrefOf(['threads', id.slice(0, id.lastIndexOf('/'))]) }, id),
-        ` ${receiptWords(receipt)} `,
-        h('button', { type: 'button', class: 'copy', onClick: () => setReceipt(id, undefined) }, 'Hide'),
+    gone
+      .slice(-3)
+      .map(([id, receipt]) =>
+        h(
+          'li',
+          { key: id, class: receipt.phase },
+          mark(receipt.phase === 'refused' ? 'cross' : 'check', receipt.phase === 'refused' ? 'bad' : 'ok'),
+          h('a', { href: hrefOf(['threads', id.slice(0, id.lastIndexOf('/'))]) }, id),
+          ` ${receiptWords(receipt)} `,
+          h('button', { type: 'button', class: 'copy', onClick: () => setReceipt(id, undefined) }, 'Hide'),
+        ),
       ),
-    ),
   )
 }
 
@@ -121,12 +126,24 @@ function InboxBar({ found, all }: { found: number; all: number }): VNode {
       'div',
       { class: 'chips', role: 'group', 'aria-label': 'Kinds' },
       kinds.map(([kind, label]) =>
-        h('button', { type: 'button', class: 'chip', key: kind, 'aria-pressed': chosen.has(kind), onClick: toggle(kind) }, label),
+        h(
+          'button',
+          { type: 'button', class: 'chip', key: kind, 'aria-pressed': chosen.has(kind), onClick: toggle(kind) },
+          label,
+        ),
       ),
     ),
     only === undefined
       ? null
-      : h('button', { type: 'button', class: 'chip', onClick: () => changeQuery({ root: undefined, thread: undefined }) }, `Only ${only} ✕`),
-    h('p', { class: 'path-words number' }, found === all ? `${plural(all, 'item')} waiting` : `${count(found)} of ${plural(all, 'item')}`),
+      : h(
+          'button',
+          { type: 'button', class: 'chip', onClick: () => changeQuery({ root: undefined, thread: undefined }) },
+          `Only ${only} ✕`,
+        ),
+    h(
+      'p',
+      { class: 'path-words number' },
+      found === all ? `${plural(all, 'item')} waiting` : `${countWords(found)} of ${plural(all, 'item')}`,
+    ),
   )
 }

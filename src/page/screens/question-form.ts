@@ -45,12 +45,21 @@ export function QuestionForm({ questions, blocked, onAnswer }: QuestionFormProps
       },
     },
     questions.map((question, index) =>
-      h(QuestionField, { key: question.header, question, answer: answers[index] ?? { selected: [] }, change: (next) => change(index, next) }),
+      h(QuestionField, {
+        key: question.header,
+        question,
+        answer: answers[index] ?? { selected: [] },
+        change: (next) => change(index, next),
+      }),
     ),
     h(
       'div',
       { class: 'actions' },
-      h('button', { type: 'submit', class: 'action primary', disabled: !isWhole || blocked !== undefined, title: blocked }, 'Answer'),
+      h(
+        'button',
+        { type: 'submit', class: 'action primary', disabled: !isWhole || blocked !== undefined, title: blocked },
+        'Answer',
+      ),
       blocked ? h('span', { class: 'blocked' }, blocked) : null,
     ),
   )
@@ -83,7 +92,12 @@ function QuestionField({ question, answer, change }: QuestionFieldProps): VNode 
           checked: answer.selected.includes(label),
           onChange: (event: Event) => event.target instanceof HTMLInputElement && toggle(label, event.target.checked),
         }),
-        h('span', null, plainText(label), description ? h('span', { class: 'muted' }, ` ${plainText(description)}`) : null),
+        h(
+          'span',
+          null,
+          plainText(label),
+          description ? h('span', { class: 'muted' }, ` ${plainText(description)}`) : null,
+        ),
       ),
     ),
     freeText === false

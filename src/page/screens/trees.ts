@@ -1,13 +1,13 @@
-/** The screen of all trees: what runs, what stands, what it costs. Rows keep their places while someone points at them. */
+/** The screen of all trees: what runs, what stands, what it costs. Rows keep their places while one points at them. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { allStatuses, compact, count, dash, money, plural, statusWords } from '../kit/format.js'
+import { allStatuses, compact, countWords, dash, money, plural, statusWords } from '../kit/format.js'
 import { useKeys } from '../kit/keys.js'
 import { address, changeQuery, goTo, hrefOf } from '../kit/router.js'
 import { RowSpace, rowHeight, useRowScroll } from '../kit/rows.js'
 import { Age, CopyButton, Empty, Loading, Pill, StatusMark } from '../kit/ui.js'
-import { shown } from '../store/flush.js'
+import { showings } from '../store/flush.js'
 import { roots } from '../store/stores.js'
 import type { PageRoot } from '../store/stores.js'
 import { threadLabel } from '../tree/thread-label.js'
@@ -66,7 +66,7 @@ function useOrder(query: Readonly<Record<string, string>>): {
 }
 
 export function TreesScreen(): VNode {
-  void shown.value
+  void showings.value
   if (roots.epoch.value === undefined) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'trees' }))
   if (roots.rows.size === 0) return h('main', { id: 'main', class: 'screen' }, h(NoTrees, {}))
   return h(TreeList, {})
@@ -99,13 +99,7 @@ function TreeList(): VNode {
     'main',
     { id: 'main', class: 'screen trees-screen' },
     h(TreesBar, { count: rows.length, waiting, show }),
-    h(
-      'div',
-      { class: 'table-head', style: { width: `${sight.width}px` }, 'aria-hidden': 'true' },
-      ['Tree', 'State', 'Threads', 'Needs you', 'Last change', 'Age', 'Tokens', 'Cost', 'Budget left'].map((name, place) =>
-        h('span', { key: name, class: place > 3 ? 'right' : '' }, name),
-      ),
-    ),
+    h(TableHead, { width: sight.width }),
     h(
       'div',
       {
@@ -134,6 +128,16 @@ function TreeList(): VNode {
   )
 }
 
+function TableHead({ width }: { width: number }): VNode {
+  return h(
+    'div',
+    { class: 'table-head', style: { width: `${width}px` }, 'aria-hidden': 'true' },
+    ['Tree', 'State', 'Threads', 'Needs you', 'Last change', 'Age', 'Tokens', 'Cost', 'Budget left'].map(
+      (name, place) => h('span', { key: name, class: place > 3 ? 'right' : '' }, name),
+    ),
+  )
+}
+
 function TreeLine({ row, place, isSelected }: { row: PageRoot; place: number; isSelected: boolean }): VNode {
   const { counts, thread } = row
   const cell = (children: VNode | string | (VNode | string | null)[], extra = ''): VNode =>
@@ -149,13 +153,28 @@ function TreeLine({ row, place, isSelected }: { row: PageRoot; place: number; is
       style: { transform: `translateY(${place * rowHeight}px)` },
       onClick: () => goTo(hrefOf(['trees', thread])),
     },
-    cell([
-      h('a', { href: hrefOf(['trees', thread]), tabIndex: -1, class: 'label', title: thread }, threadLabel(row)),
-      h('span', { class: 'agent' }, row.agent),
-      ...row.tags.slice(0, 3).map((tag) => h('span', { class: 'tag', key: tag }, tag)),
-    ], 'name'),
-    cell([h(StatusMark, { status: row.status }), row.error ? h('span', { class: 'error-text', title: row.error }, row.error) : null], 'state'),
-    cell([count(counts.threads), counts.working > 0 ? h('span', { class: 'muted' }, ` · ${count(counts.working)} at work`) : null], 'number'),
+    cell(
+      [
+        h('a', { href: hrefOf(['trees', thread]), tabIndex: -1, class: 'label', title: thread }, threadLabel(row)),
+        h('span', { class: 'agent' }, row.agent),
+        ...row.tags.slice(0, 3).map((tag) => h('span', { class: 'tag', key: tag }, tag)),
+      ],
+      'name',
+    ),
+    cell(
+      [
+        h(StatusMark, { status: row.status }),
+        row.error ? h('span', { class: 'error-text', title: row.error }, row.error) : null,
+      ],
+      'state',
+    ),
+    cell(
+      [
+        countWords(counts.threads),
+        counts.working > 0 ? h('span', { class: 'muted' }, ` · ${countWords(counts.working)} at work`) : null,
+      ],
+      'number',
+    ),
     h('span', { role: 'gridcell', class: 'needs' }, needs(counts)),
     cell(h(Age, { at: row.updatedAt }), 'right'),
     cell(h(Age, { at: row.createdAt }), 'right'),
@@ -201,8 +220,16 @@ function TreesBar({ count: found, waiting, show }: { count: number; waiting: num
     'div',
     { class: 'bar' },
     h('h1', null, 'Trees'),
-    pick('status', 'Any state', allStatuses.map((status) => [status, statusWords(status).word])),
-    pick('agent', 'Any agent', agents.map((agent) => [agent, agent])),
+    pick(
+      'status',
+      'Any state',
+      allStatuses.map((status) => [status, statusWords(status).word]),
+    ),
+    pick(
+      'agent',
+      'Any agent',
+      agents.map((agent) => [agent, agent]),
+    ),
     pick('sort', 'Last change first', [
       ['created', 'Newest first'],
       ['cost', 'Most expensive first'],
@@ -221,8 +248,8 @@ function TreesBar({ count: found, waiting, show }: { count: number; waiting: num
     h(
       'p',
       { class: 'path-words number' },
-      found === all ? plural(all, 'tree') : `${count(found)} of ${plural(all, 'tree')}`,
-      isCut ? h('span', null, ` · the ${count(all)} that changed last of ${count(roots.total)}`) : null,
+      found === all ? plural(all, 'tree') : `${countWords(found)} of ${plural(all, 'tree')}`,
+      isCut ? h('span', null, ` · the ${countWords(all)} that changed last of ${countWords(roots.total)}`) : null,
     ),
   )
 }
@@ -237,7 +264,13 @@ function NoTrees(): VNode {
   return h(
     Empty,
     { title: 'No tree yet' },
-    h('p', null, 'A thread and all that it calls are a tree. Start one here under ', h('a', { href: hrefOf(['agents']) }, 'Agents'), ', or in a terminal:'),
+    h(
+      'p',
+      null,
+      'A thread and all that it calls are a tree. Start one here under ',
+      h('a', { href: hrefOf(['agents']) }, 'Agents'),
+      ', or in a terminal:',
+    ),
     h('pre', { class: 'lines' }, lines.join('\n')),
     h(CopyButton, { text: lines.join('\n'), label: 'Copy' }),
   )

@@ -8,7 +8,7 @@ export interface Words {
 
 type Row = Record<string, unknown>
 
-export function rowsOf(columns: Columns, { words, base }: Words): Row[] {
+export function columnRows(columns: Columns, { words, base }: Words): Row[] {
   const rows: Row[] = []
   const rowAt = (index: number): Row => (rows[index] ??= {})
   for (const [name, column] of Object.entries(columns)) {

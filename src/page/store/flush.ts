@@ -6,7 +6,7 @@ import { signal } from '@preact/signals'
 import { pageClock, steadyNow } from '../kit/clock.js'
 
 /** Goes up with each showing of new data: views that show data read it. */
-export const shown = signal(0)
+export const showings = signal(0)
 /** The user has frozen the view; data goes on. */
 export const isFrozen = signal(false)
 
@@ -22,7 +22,7 @@ function show(): void {
   if (!isDirty || isFrozen.peek()) return
   isDirty = false
   shownAt = steadyNow()
-  shown.value++
+  showings.value++
 }
 
 function plan(): void {
@@ -41,7 +41,7 @@ export function dataChanged(): void {
   plan()
 }
 
-export function freeze(on: boolean): void {
+export function freezeView(on: boolean): void {
   isFrozen.value = on
   if (!on) dataChanged()
 }
@@ -50,6 +50,7 @@ export function startFlush(): void {
   const note = (): void => {
     inputAt = steadyNow()
   }
-  for (const event of ['keydown', 'pointerdown', 'wheel']) addEventListener(event, note, { passive: true, capture: true })
+  for (const event of ['keydown', 'pointerdown', 'wheel'])
+    addEventListener(event, note, { passive: true, capture: true })
   document.addEventListener('visibilitychange', () => !document.hidden && plan())
 }

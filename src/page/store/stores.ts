@@ -6,10 +6,10 @@ import { signal } from '@preact/signals'
 import type { InboxItem } from '../../index.js'
 import type { RootRow } from '../../http/view/tree-rows.js'
 import type { TreeChanges, TreeSnapshot } from '../../http/view/tree-view.js'
-import { at, getJson, toPageProblem } from '../kit/api.js'
+import { pathTo, getJson, toPageProblem } from '../kit/api.js'
 import type { PageProblem } from '../kit/api.js'
 import { pageClock } from '../kit/clock.js'
-import { leaveTree, onLink, watchTree } from '../link/link.js'
+import { leaveTree, onLink, followTree } from '../link/link.js'
 import { dataChanged } from './flush.js'
 import { TreeStore } from './tree-store.js'
 
@@ -60,9 +60,9 @@ async function loadTree(root: string): Promise<void> {
   const { tree } = entry
   const store = tree.peek()?.store ?? new TreeStore(root)
   try {
-    store.load(await getJson<TreeSnapshot>(at`trees/${root}/snapshot`))
+    store.load(await getJson<TreeSnapshot>(pathTo`trees/${root}/snapshot`))
     tree.value = { store, problem: undefined, isLoaded: true }
-    if (trees.get(root) === entry) watchTree(root, store.position)
+    if (trees.get(root) === entry) followTree(root, store.position)
   } catch (thrown) {
     const problem = toPageProblem(thrown)
     tree.value = { store, problem, isLoaded: tree.peek()?.isLoaded ?? false }

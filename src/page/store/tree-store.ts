@@ -5,14 +5,14 @@
  * PS1 `apply` takes a change once, in any number of copies and orders: an item is replaced only by a later one.
  * PS2 A change that begins after what is known says so (`gap`), and nothing of it is taken.
  */
-import type { Span } from '../../http/view/spans.js'
+import type { WorkSpan } from '../../http/view/spans.js'
 import type { ThreadRow } from '../../http/view/tree-rows.js'
 import type { TreeChanges, TreeSnapshot } from '../../http/view/tree-view.js'
 import type { TreePosition } from '../link/subscription.js'
-import { rowsOf } from './columns.js'
+import { columnRows } from './columns.js'
 
 export type PageRow = ThreadRow & { readonly n: number }
-export type PageSpan = Span & { readonly n: number }
+export type PageSpan = WorkSpan & { readonly n: number }
 export type Applied = 'applied' | 'gap' | 'other'
 
 export class TreeStore {
@@ -74,8 +74,8 @@ export class TreeStore {
     this.#epoch = snapshot.epoch
     this.#at = [snapshot.threadsSeq, snapshot.spansSeq]
     // The form of rows is that of the server, which has written these columns.
-    const threads: PageRow[] = Array.from(rowsOf(snapshot.threads, snapshot), Object)
-    const spans: PageSpan[] = Array.from(rowsOf(snapshot.spans, snapshot), Object)
+    const threads: PageRow[] = Array.from(columnRows(snapshot.threads, snapshot), Object)
+    const spans: PageSpan[] = Array.from(columnRows(snapshot.spans, snapshot), Object)
     for (const row of threads) this.#setRow(row)
     for (const span of spans) this.#setSpan({ ...span, id: `${span.thread}${span.id}` })
   }

@@ -6,9 +6,9 @@ import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Message } from '../../index.js'
-import { at, getJson } from '../kit/api.js'
+import { pathTo, getJson } from '../kit/api.js'
 import { freshId } from '../kit/clock.js'
-import { clockTime, count } from '../kit/format.js'
+import { timeOfDay, countWords } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'
 import { Markdown } from '../kit/markdown.js'
 import { plainText } from '../kit/plain-text.js'
@@ -36,7 +36,14 @@ function useWords(root: string, thread: string): Words | undefined {
   const [words, setWords] = useState<Words>()
   useEffect(() => {
     const stop = onLink('text', (data) => {
-      const said: { thread?: string; step?: number; at?: number; text?: string; reasonedAt?: number; reasoning?: string } = Object(data)
+      const said: {
+        thread?: string
+        step?: number
+        at?: number
+        text?: string
+        reasonedAt?: number
+        reasoning?: string
+      } = Object(data)
       if (said.thread !== thread) return
       const { step, text = '', reasoning = '' } = said
       if (step === undefined) return setWords(undefined)
@@ -56,20 +63,28 @@ function useWords(root: string, thread: string): Words | undefined {
 }
 
 /** Pages before the newest one, which were asked for. */
-function useEarlier(thread: string): { readonly messages: readonly NumberedMessage[]; readonly isAll: boolean; load(before: number): void } {
-  const [state, setState] = useState<{ messages: readonly NumberedMessage[]; isAll: boolean }>({ messages: [], isAll: false })
+function useEarlier(thread: string): {
+  readonly messages: readonly NumberedMessage[]
+  readonly isAll: boolean
+  load(before: number): void
+} {
+  const [state, setState] = useState<{ messages: readonly NumberedMessage[]; isAll: boolean }>({
+    messages: [],
+    isAll: false,
+  })
   return {
     ...state,
     load(before) {
-      void getJson<Page>(at`threads/${thread}/messages`, { query: { before, limit: 100, silent: 'true' } }).then(({ messages }) =>
-        setState((now) => ({ messages: [...messages, ...now.messages], isAll: messages.length === 0 })),
+      void getJson<Page>(pathTo`threads/${thread}/messages`, { query: { before, limit: 100, silent: 'true' } }).then(
+        ({ messages }) =>
+          setState((now) => ({ messages: [...messages, ...now.messages], isAll: messages.length === 0 })),
       )
     },
   }
 }
 
 export function Chat({ thread, row, store }: ThreadTabProps): VNode {
-  const path = `${at`threads/${thread}/messages`}?before=end&limit=100&silent=true`
+  const path = `${pathTo`threads/${thread}/messages`}?before=end&limit=100&silent=true`
   const { value, problem, again } = useResource<Page>(path, row.seq)
   const words = useWords(store.root, thread)
   const earlier = useEarlier(thread)
@@ -81,7 +96,10 @@ export function Chat({ thread, row, store }: ThreadTabProps): VNode {
   if (problem && !value) return h(Problem, { problem, retry: again })
   if (!value) return h(Loading, { what: 'messages' }) ?? h('div', null)
   const [newest] = value.messages
-  const messages = [...earlier.messages.filter(({ seq }) => newest === undefined || seq < newest.seq), ...value.messages]
+  const messages = [
+    ...earlier.messages.filter(({ seq }) => newest === undefined || seq < newest.seq),
+    ...value.messages,
+  ]
   const [first] = messages
   const onScroll = (): void => {
     const element = box.current
@@ -94,7 +112,11 @@ export function Chat({ thread, row, store }: ThreadTabProps): VNode {
       'div',
       { class: 'chat-box', ref: box, onScroll, tabIndex: 0, role: 'log', 'aria-label': 'Messages', 'aria-live': 'off' },
       first && first.seq > 2 && !earlier.isAll && value.messages.length >= 100
-        ? h('button', { type: 'button', class: 'chip', onClick: () => earlier.load(first.seq) }, `${count(messages.length)} newest messages: load earlier`)
+        ? h(
+            'button',
+            { type: 'button', class: 'chip', onClick: () => earlier.load(first.seq) },
+            `${countWords(messages.length)} newest messages: load earlier`,
+          )
         : null,
       messages.length === 0 && !words ? h('p', { class: 'muted padded' }, 'Nothing was said yet.') : null,
       messages.map((message) => h(MessageView, { message, thread, key: message.id })),
@@ -125,15 +147,24 @@ function MessageView({ message, thread }: { message: Message; thread: string }):
       'header',
       null,
       h('strong', null, who),
-      h('span', { class: 'muted number' }, clockTime(time)),
+      h('span', { class: 'muted number' }, timeOfDay(time)),
       silent ? h('span', { class: 'tag' }, 'silent: only the model reads it') : null,
       failed ? h('span', { class: 'tag bad' }, failed.code) : null,
       call ? h('a', { class: 'muted', href: hrefOf(['threads', thread, 'steps'], { call }) }, call) : null,
     ),
-    reasoning ? h('details', null, h('summary', null, 'Reasoning'), h('p', { class: 'reasoning' }, plainText(reasoning))) : null,
+    reasoning
+      ? h('details', null, h('summary', null, 'Reasoning'), h('p', { class: 'reasoning' }, plainText(reasoning)))
+      : null,
     text === '' ? null : h(isTool ? ToolText : Markdown, { text }),
     attachments.length > 0 ? h('p', { class: 'muted' }, `Attached: ${attachments.map(plainText).join(', ')}`) : null,
-    calls.map(({ id, tool: name, args }) => h('div', { class: 'call', key: id }, h('span', { class: 'tool-name' }, name), h(JsonView, { value: args, level: 1 }))),
+    calls.map(({ id, tool: name, args }) =>
+      h(
+        'div',
+        { class: 'call', key: id },
+        h('span', { class: 'tool-name' }, name),
+        h(JsonView, { value: args, level: 1 }),
+      ),
+    ),
   )
 }
 
@@ -145,11 +176,25 @@ function ToolText({ text }: { text: string }): VNode {
     'div',
     null,
     h('pre', { class: 'tool-text' }, plainText(isWhole ? text.slice(0, 200_000) : text.slice(0, longestTool))),
-    isWhole ? null : h('button', { type: 'button', class: 'more', onClick: () => setWhole(true) }, `${count(longestTool)} of ${count(text.length)} characters, show more`),
+    isWhole
+      ? null
+      : h(
+          'button',
+          { type: 'button', class: 'more', onClick: () => setWhole(true) },
+          `${countWords(longestTool)} of ${countWords(text.length)} characters, show more`,
+        ),
   )
 }
 
-function Composer({ thread, row, messages }: { thread: string; row: ThreadTabProps['row']; messages: readonly Message[] }): VNode | null {
+function Composer({
+  thread,
+  row,
+  messages,
+}: {
+  thread: string
+  row: ThreadTabProps['row']
+  messages: readonly Message[]
+}): VNode | null {
   const [text, setText] = useState('')
   const [sent, setSent] = useState<string>()
   const blocked = writeBlocked.value
@@ -165,7 +210,9 @@ function Composer({ thread, row, messages }: { thread: string; row: ThreadTabPro
     if (text.trim() === '' || blocked !== undefined) return
     const id = `page-${freshId()}`
     setSent(id)
-    void write({ about, what: 'message', path: at`threads/${thread}/messages`, body: { text, id } }).then((done) => done && setText(''))
+    void write({ about, what: 'message', path: pathTo`threads/${thread}/messages`, body: { text, id } }).then(
+      (done) => done && setText(''),
+    )
   }
   return h(
     'form',
@@ -176,19 +223,44 @@ function Composer({ thread, row, messages }: { thread: string; row: ThreadTabPro
         send()
       },
     },
-    h('textarea', {
-      rows: 2,
-      'aria-label': row.rest ? 'Message' : 'Steer the thread',
-      placeholder: row.rest ? 'Say something' : 'Steer it: it is read at the next step',
-      value: text,
-      onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
-      onKeyDown: (event: KeyboardEvent) => {
-        if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-        event.preventDefault()
-        send()
+    h(ComposerBox, { isResting: row.rest === true, text, setText, send }),
+    h(
+      'button',
+      {
+        type: 'submit',
+        class: 'action primary',
+        disabled: text.trim() === '' || blocked !== undefined,
+        title: blocked,
       },
-    }),
-    h('button', { type: 'submit', class: 'action primary', disabled: text.trim() === '' || blocked !== undefined, title: blocked }, row.rest ? 'Send' : 'Steer', h('kbd', { 'aria-hidden': 'true' }, '↵')),
-    h('p', { class: `receipt ${receipt?.phase ?? ''}`, role: 'status' }, blocked ?? (receipt ? receiptWords(receipt) : '')),
+      row.rest ? 'Send' : 'Steer',
+      h('kbd', { 'aria-hidden': 'true' }, '↵'),
+    ),
+    h(
+      'p',
+      { class: `receipt ${receipt?.phase ?? ''}`, role: 'status' },
+      blocked ?? (receipt ? receiptWords(receipt) : ''),
+    ),
   )
+}
+
+interface ComposerBoxProps {
+  readonly isResting: boolean
+  readonly text: string
+  readonly setText: (text: string) => void
+  readonly send: () => void
+}
+
+function ComposerBox({ isResting, text, setText, send }: ComposerBoxProps): VNode {
+  return h('textarea', {
+    rows: 2,
+    'aria-label': isResting ? 'Message' : 'Steer the thread',
+    placeholder: isResting ? 'Say something' : 'Steer it: it is read at the next step',
+    value: text,
+    onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+      event.preventDefault()
+      send()
+    },
+  })
 }

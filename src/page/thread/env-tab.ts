@@ -2,7 +2,8 @@
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { at } from '../kit/api.js'
+import { pathTo } from '../kit/api.js'
+import { TextField } from '../kit/field.js'
 import { useResource } from '../kit/resource.js'
 import { Empty, Loading, Problem, writeBlocked } from '../kit/ui.js'
 import { receiptWords, receipts, write } from '../kit/write.js'
@@ -13,7 +14,7 @@ interface Names {
 }
 
 export function EnvTab({ thread, row }: ThreadTabProps): VNode {
-  const { value, problem, again } = useResource<Names>(at`threads/${thread}/variables`, row.seq)
+  const { value, problem, again } = useResource<Names>(pathTo`threads/${thread}/variables`, row.seq)
   if (problem && !value) return h(Problem, { problem, retry: again })
   if (!value) return h(Loading, { what: 'variables' }) ?? h('div', null)
   return h(
@@ -24,8 +25,30 @@ export function EnvTab({ thread, row }: ThreadTabProps): VNode {
       ? h(
           'table',
           { class: 'plain' },
-          h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Name'), h('th', { scope: 'col' }, 'Value'), h('th', { scope: 'col' }, 'From'))),
-          h('tbody', null, value.variables.map(({ name, from }) => h('tr', { key: name }, h('th', { scope: 'row' }, name), h('td', { class: 'muted' }, 'sealed'), h('td', null, from === 'own' ? 'this thread' : 'its parent')))),
+          h(
+            'thead',
+            null,
+            h(
+              'tr',
+              null,
+              h('th', { scope: 'col' }, 'Name'),
+              h('th', { scope: 'col' }, 'Value'),
+              h('th', { scope: 'col' }, 'From'),
+            ),
+          ),
+          h(
+            'tbody',
+            null,
+            value.variables.map(({ name, from }) =>
+              h(
+                'tr',
+                { key: name },
+                h('th', { scope: 'row' }, name),
+                h('td', { class: 'muted' }, 'sealed'),
+                h('td', null, from === 'own' ? 'this thread' : 'its parent'),
+              ),
+            ),
+          ),
         )
       : null,
     h(SetForm, { thread }),
@@ -38,7 +61,6 @@ function SetForm({ thread }: { thread: string }): VNode {
   const about = `env ${thread}`
   const receipt = receipts.value[about]
   const blocked = writeBlocked.value
-  const field = (set: (text: string) => void) => (event: Event) => event.target instanceof HTMLInputElement && set(event.target.value)
   return h(
     'form',
     {
@@ -46,13 +68,28 @@ function SetForm({ thread }: { thread: string }): VNode {
       onSubmit: (event: Event) => {
         event.preventDefault()
         if (name === '' || blocked !== undefined) return
-        void write({ about, what: `${name} set`, path: at`threads/${thread}/variables`, method: 'PATCH', body: { [name]: value } })
+        void write({
+          about,
+          what: `${name} set`,
+          path: pathTo`threads/${thread}/variables`,
+          method: 'PATCH',
+          body: { [name]: value },
+        })
         setValue('')
       },
     },
-    h('label', null, 'Name', h('input', { type: 'text', value: name, onInput: field(setName) })),
-    h('label', null, 'Value', h('input', { type: 'password', autoComplete: 'off', value, onInput: field(setValue) })),
-    h('button', { type: 'submit', class: 'action', disabled: name === '' || value === '' || blocked !== undefined, title: blocked }, 'Set'),
+    h(TextField, { label: 'Name', value: name, onText: setName }),
+    h(TextField, { label: 'Value', value, onText: setValue, isSecret: true }),
+    h(
+      'button',
+      {
+        type: 'submit',
+        class: 'action',
+        disabled: name === '' || value === '' || blocked !== undefined,
+        title: blocked,
+      },
+      'Set',
+    ),
     receipt ? h('span', { class: `receipt ${receipt.phase}`, role: 'status' }, receiptWords(receipt)) : null,
   )
 }

@@ -2,9 +2,9 @@
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { askService, at, toPageProblem } from '../kit/api.js'
+import { askService, pathTo, toPageProblem } from '../kit/api.js'
 import type { PageProblem } from '../kit/api.js'
-import { clockTime, count } from '../kit/format.js'
+import { timeOfDay, countWords } from '../kit/format.js'
 import { plainText } from '../kit/plain-text.js'
 import { useResource } from '../kit/resource.js'
 import { address, changeQuery, hrefOf } from '../kit/router.js'
@@ -21,15 +21,20 @@ interface FileEntry {
 
 /** Each part encoded, so that no name becomes a path. */
 const filesPath = (thread: string, path: string): string =>
-  `${at`threads/${thread}/files`}${path.split('/').map(encodeURIComponent).join('/')}`
+  `${pathTo`threads/${thread}/files`}${path.split('/').map(encodeURIComponent).join('/')}`
 
 export function FilesTab({ thread, row }: ThreadTabProps): VNode {
   const { dir = '/', file } = address.value.query
-  const { value, problem, again } = useResource<{ entries: readonly FileEntry[] }>(`${filesPath(thread, dir)}?list=true`, row.seq)
+  const { value, problem, again } = useResource<{ entries: readonly FileEntry[] }>(
+    `${filesPath(thread, dir)}?list=true`,
+    row.seq,
+  )
   if (problem && !value) return h(Problem, { problem, retry: again })
   if (!value) return h(Loading, { what: 'files' }) ?? h('div', null)
   const above = dir === '/' ? undefined : dir.slice(0, dir.lastIndexOf('/')) || '/'
-  const entries = value.entries.toSorted((one, other) => one.kind.localeCompare(other.kind) || one.name.localeCompare(other.name))
+  const entries = value.entries.toSorted(
+    (one, other) => one.kind.localeCompare(other.kind) || one.name.localeCompare(other.name),
+  )
   return h(
     'div',
     { class: 'files' },
@@ -37,15 +42,23 @@ export function FilesTab({ thread, row }: ThreadTabProps): VNode {
       'nav',
       { class: 'side-list', 'aria-label': 'Files' },
       h('p', { class: 'muted' }, plainText(dir)),
-      above === undefined ? null : h('button', { type: 'button', class: 'entry', onClick: () => changeQuery({ dir: above }) }, '..'),
+      above === undefined
+        ? null
+        : h('button', { type: 'button', class: 'entry', onClick: () => changeQuery({ dir: above }) }, '..'),
       entries.map(({ name, kind, size }) => {
         const path = `${dir === '/' ? '' : dir}/${name}`
         const open = (): void => changeQuery(kind === 'dir' ? { dir: path, file: undefined } : { file: path })
         return h(
           'button',
-          { type: 'button', key: name, class: 'entry', 'aria-current': path === file ? 'true' : undefined, onClick: open },
+          {
+            type: 'button',
+            key: name,
+            class: 'entry',
+            'aria-current': path === file ? 'true' : undefined,
+            onClick: open,
+          },
           h('span', null, `${plainText(name)}${kind === 'dir' ? '/' : ''}`),
-          kind === 'file' ? h('span', { class: 'muted number' }, count(size)) : null,
+          kind === 'file' ? h('span', { class: 'muted number' }, countWords(size)) : null,
         )
       }),
       entries.length === 0 ? h('p', { class: 'muted' }, 'No file') : null,
@@ -80,10 +93,19 @@ function FileText({ thread, path, version }: { thread: string; path: string; ver
   return h(
     'section',
     { class: 'file-text' },
-    h('p', null, h('strong', null, plainText(path)), ' ', h('button', { type: 'button', class: 'copy', onClick: save }, 'Download'), h('button', { type: 'button', class: 'copy', onClick: () => changeQuery({ file: undefined }) }, 'Changes')),
+    h(
+      'p',
+      null,
+      h('strong', null, plainText(path)),
+      ' ',
+      h('button', { type: 'button', class: 'copy', onClick: save }, 'Download'),
+      h('button', { type: 'button', class: 'copy', onClick: () => changeQuery({ file: undefined }) }, 'Changes'),
+    ),
     problem ? h(Problem, { problem }) : null,
     text === undefined ? null : h('pre', { class: 'tool-text', tabIndex: 0 }, plainText(text.slice(0, longestText))),
-    (text?.length ?? 0) > longestText ? h('p', { class: 'muted' }, `${count(longestText)} of ${count(text?.length)} characters`) : null,
+    (text?.length ?? 0) > longestText
+      ? h('p', { class: 'muted' }, `${countWords(longestText)} of ${countWords(text?.length)} characters`)
+      : null,
   )
 }
 
@@ -98,7 +120,13 @@ function changesOf(record: PageRecord): readonly Change[] {
   return changes?.files ?? []
 }
 
-const signs: Readonly<Record<string, string>> = { file: 'wrote', gone: 'removed', dir: 'made folder', link: 'linked', mode: 'changed mode of' }
+const signs: Readonly<Record<string, string>> = {
+  file: 'wrote',
+  gone: 'removed',
+  dir: 'made folder',
+  link: 'linked',
+  mode: 'changed mode of',
+}
 
 /** Who wrote which file, newest first. */
 function Changes({ thread, seq }: { thread: string; seq: number }): VNode {
@@ -120,9 +148,17 @@ function Changes({ thread, seq }: { thread: string; seq: number }): VNode {
         return h(
           'li',
           { key: record.seq, class: 'change' },
-          h('span', { class: 'number muted' }, clockTime(record.at)),
+          h('span', { class: 'number muted' }, timeOfDay(record.at)),
           h('a', { href: hrefOf(['threads', thread, 'steps']) }, `${call} ${who}`),
-          h('span', null, changesOf(record).slice(0, 20).map(({ op, path }) => h('span', { key: path, class: 'changed-path' }, `${signs[op] ?? op} ${plainText(path)}`))),
+          h(
+            'span',
+            null,
+            changesOf(record)
+              .slice(0, 20)
+              .map(({ op, path }) =>
+                h('span', { key: path, class: 'changed-path' }, `${signs[op] ?? op} ${plainText(path)}`),
+              ),
+          ),
         )
       }),
     ),

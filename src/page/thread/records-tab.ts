@@ -2,7 +2,7 @@
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { clockTime, count } from '../kit/format.js'
+import { timeOfDay, countWords } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'
 import { address, changeQuery } from '../kit/router.js'
 import { Loading, Problem } from '../kit/ui.js'
@@ -32,10 +32,24 @@ export function RecordsTab({ thread, row }: ThreadTabProps): VNode {
         h('option', { value: '' }, 'All kinds'),
         kinds.map((each) => h('option', { value: each, key: each }, each)),
       ),
-      h('span', { class: 'muted number' }, ` ${count(shown.length)} shown · ${count(records.length)} read of ${count(row.seq)}`),
+      h(
+        'span',
+        { class: 'muted number' },
+        ` ${countWords(shown.length)} shown · ${countWords(records.length)} read of ${countWords(row.seq)}`,
+      ),
     ),
-    h('ol', { class: 'record-list' }, shown.map((record) => h(RecordView, { record, key: record.seq }))),
-    first > 1 ? h('button', { type: 'button', class: 'chip', onClick: more }, `${count(records.length)} of ${count(row.seq)}: load earlier`) : null,
+    h(
+      'ol',
+      { class: 'record-list' },
+      shown.map((record) => h(RecordView, { record, key: record.seq })),
+    ),
+    first > 1
+      ? h(
+          'button',
+          { type: 'button', class: 'chip', onClick: more },
+          `${countWords(records.length)} of ${countWords(row.seq)}: load earlier`,
+        )
+      : null,
   )
 }
 
@@ -48,8 +62,8 @@ function RecordView({ record }: { record: PageRecord }): VNode {
     h(
       'button',
       { type: 'button', class: 'record-line', 'aria-expanded': isOpen, onClick: () => setOpen(!isOpen) },
-      h('span', { class: 'number muted' }, count(seq)),
-      h('span', { class: 'number muted' }, clockTime(at)),
+      h('span', { class: 'number muted' }, countWords(seq)),
+      h('span', { class: 'number muted' }, timeOfDay(at)),
       h('strong', null, type),
       h('span', { class: 'muted summary' }, summaryOf(body)),
     ),

@@ -1,8 +1,8 @@
 /** Where a thread stands: its place in the statechart, and exactly what it waits for. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
-import { at } from '../kit/api.js'
-import { clockTime, count, dateTime, duration } from '../kit/format.js'
+import { pathTo } from '../kit/api.js'
+import { timeOfDay, countWords, dayAndTime, durationWords } from '../kit/format.js'
 import { useResource } from '../kit/resource.js'
 import { Loading, Problem, second } from '../kit/ui.js'
 import { serverNow } from '../link/link.js'
@@ -22,7 +22,7 @@ interface ThreadStateAnswer {
 
 export function StateTab({ thread, row }: ThreadTabProps): VNode {
   void second.value
-  const { value: state, problem, again } = useResource<ThreadStateAnswer>(at`threads/${thread}/state`, row.seq)
+  const { value: state, problem, again } = useResource<ThreadStateAnswer>(pathTo`threads/${thread}/state`, row.seq)
   if (problem && !state) return h(Problem, { problem, retry: again })
   if (!state) return h(Loading, { what: 'the state' }) ?? h('div', null)
   const { value, outstanding, deadlines, queued, turn, digest, seq, step } = state
@@ -39,22 +39,36 @@ export function StateTab({ thread, row }: ThreadTabProps): VNode {
         'ul',
         { class: 'outstanding' },
         outstanding.map(({ key, kind, at: time }) =>
-          h('li', { key }, h('strong', null, kind), h('code', null, key), time === undefined ? null : h('span', { class: 'number' }, `${clockTime(time)} (in ${duration(time - now)})`)),
+          h(
+            'li',
+            { key },
+            h('strong', null, kind),
+            h('code', null, key),
+            time === undefined
+              ? null
+              : h('span', { class: 'number' }, `${timeOfDay(time)} (in ${durationWords(time - now)})`),
+          ),
         ),
       ),
       h(
         'dl',
         { class: 'facts' },
         h('dt', null, 'Turn'),
-        h('dd', null, turn ? `since ${dateTime(turn.startedAt)} · ${count(turn.steps)} steps · ${count(turn.calls)} calls` : 'none'),
+        h(
+          'dd',
+          null,
+          turn
+            ? `since ${dayAndTime(turn.startedAt)} · ${countWords(turn.steps)} steps · ${countWords(turn.calls)} calls`
+            : 'none',
+        ),
         h('dt', null, 'Steps begun'),
-        h('dd', null, count(step)),
+        h('dd', null, countWords(step)),
         h('dt', null, 'Waiting behind it'),
-        h('dd', null, `${count(queued.messages)} messages · ${count(queued.calls)} calls`),
+        h('dd', null, `${countWords(queued.messages)} messages · ${countWords(queued.calls)} calls`),
         h('dt', null, 'Next deadline'),
-        h('dd', null, deadlines[0] ? `${dateTime(deadlines[0].at)} · ${deadlines[0].key}` : 'none'),
+        h('dd', null, deadlines[0] ? `${dayAndTime(deadlines[0].at)} · ${deadlines[0].key}` : 'none'),
         h('dt', null, 'Journal'),
-        h('dd', null, `record ${count(seq)} · chain `, h('code', null, digest.slice(0, 16))),
+        h('dd', null, `record ${countWords(seq)} · chain `, h('code', null, digest.slice(0, 16))),
       ),
     ),
   )

@@ -1,48 +1,13 @@
-/** The statechart of a thread as a drawing, with its place lit. Positions are data; a test sees that no state is missing. */
+/** The statechart of a thread as a drawing, with its place lit. */
 import { h } from '../kit/element.js'
+import { chartBoxSize, chartEdges, chartStates } from './chart-places.js'
+import type { ChartBox } from './chart-places.js'
 import type { VNode } from 'preact'
 
-interface Box {
-  readonly x: number
-  readonly y: number
-  readonly label: string
-}
-
-const [wide, tall] = [112, 30]
-
-export const chartStates: Readonly<Record<string, Box>> = {
-  fresh: { x: 10, y: 74, label: 'fresh' },
-  idle: { x: 150, y: 74, label: 'idle' },
-  thinking: { x: 300, y: 24, label: 'thinking' },
-  acting: { x: 450, y: 24, label: 'acting' },
-  'waiting.approval': { x: 600, y: 6, label: 'waits: approval' },
-  'waiting.person': { x: 600, y: 44, label: 'waits: a person' },
-  'waiting.variables': { x: 600, y: 82, label: 'waits: variables' },
-  'waiting.children': { x: 600, y: 120, label: 'waits: children' },
-  failed: { x: 300, y: 74, label: 'failed' },
-  done: { x: 150, y: 130, label: 'done' },
-  terminated: { x: 300, y: 130, label: 'terminated' },
-}
-
-export const chartEdges: readonly (readonly [string, string])[] = [
-  ['fresh', 'idle'],
-  ['idle', 'thinking'],
-  ['thinking', 'acting'],
-  ['acting', 'thinking'],
-  ['acting', 'waiting.approval'],
-  ['acting', 'waiting.person'],
-  ['acting', 'waiting.variables'],
-  ['acting', 'waiting.children'],
-  ['thinking', 'idle'],
-  ['thinking', 'failed'],
-  ['failed', 'thinking'],
-  ['idle', 'done'],
-  ['done', 'terminated'],
-  ['idle', 'terminated'],
-]
+const [wide, tall] = chartBoxSize
 
 /** From the border of one box to that of the other. */
-function line([from, to]: readonly [Box, Box]): string {
+function line([from, to]: readonly [ChartBox, ChartBox]): string {
   const [x1, y1, x2, y2] = [from.x + wide / 2, from.y + tall / 2, to.x + wide / 2, to.y + tall / 2]
   const [dx, dy] = [x2 - x1, y2 - y1]
   const reach = Math.min(Math.abs(wide / 2 / (dx || 1e-6)), Math.abs(tall / 2 / (dy || 1e-6)))

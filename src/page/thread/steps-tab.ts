@@ -1,7 +1,7 @@
 /** Steps of a thread: what the model said, what it called, how long each waited and ran, and what came of it. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
-import { clockTime, count, duration } from '../kit/format.js'
+import { timeOfDay, countWords, durationWords } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'
 import { plainText } from '../kit/plain-text.js'
 import { hrefOf } from '../kit/router.js'
@@ -33,8 +33,21 @@ function stepsOf(records: readonly PageRecord[]): readonly Step[] {
   for (const record of records) {
     if (record.type === 'model.replied' || record.type === 'calls.made') {
       about = new Map()
-      const { step, at, text, model, calls }: { step?: number; at?: number; text?: string; model?: string; calls?: StepCall[] } = Object(record)
-      steps.push({ step: step ?? 0, at: at ?? 0, text: text ?? '', model: model ?? 'no model', calls: calls ?? [], about })
+      const {
+        step,
+        at,
+        text,
+        model,
+        calls,
+      }: { step?: number; at?: number; text?: string; model?: string; calls?: StepCall[] } = Object(record)
+      steps.push({
+        step: step ?? 0,
+        at: at ?? 0,
+        text: text ?? '',
+        model: model ?? 'no model',
+        calls: calls ?? [],
+        about,
+      })
     } else if (typeof record['index'] === 'number') {
       const index = record['index']
       about.set(index, [...(about.get(index) ?? []), record])
@@ -53,8 +66,21 @@ export function StepsTab({ thread, row, store }: ThreadTabProps): VNode {
     'div',
     { class: 'steps' },
     steps.length === 0 ? h('p', { class: 'muted padded' }, 'No step yet.') : null,
-    steps.map((step) => h(StepCard, { step, spans: spans.filter((span) => span.step === step.step), thread, key: `${step.step} ${step.at}` })),
-    first > 1 ? h('button', { type: 'button', class: 'chip', onClick: more }, `From record ${count(first)} on: load earlier`) : null,
+    steps.map((step) =>
+      h(StepCard, {
+        step,
+        spans: spans.filter((span) => span.step === step.step),
+        thread,
+        key: `${step.step} ${step.at}`,
+      }),
+    ),
+    first > 1
+      ? h(
+          'button',
+          { type: 'button', class: 'chip', onClick: more },
+          `From record ${countWords(first)} on: load earlier`,
+        )
+      : null,
   )
 }
 
@@ -63,9 +89,9 @@ function timing(span: PageSpan | undefined): string {
   const end = span.endedAt ?? serverNow()
   const began = span.startedAt ?? end
   const waited = began - span.queuedAt
-  const ran = span.startedAt === undefined ? '' : ` ran ${duration(end - began)}`
+  const ran = span.startedAt === undefined ? '' : ` ran ${durationWords(end - began)}`
   const why = span.why === undefined ? '' : ` for ${span.why}`
-  return `${waited >= 1 ? `in line ${duration(waited)}${why}` : ''}${ran}`.trim()
+  return `${waited >= 1 ? `in line ${durationWords(waited)}${why}` : ''}${ran}`.trim()
 }
 
 function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpan[]; thread: string }): VNode {
@@ -73,10 +99,32 @@ function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpa
   return h(
     'article',
     { class: 'card step', id: `step-${step.step}` },
-    h('h2', null, h('i', { class: 'swatch kind-model', 'aria-hidden': 'true' }), `Step ${step.step}`, h('span', { class: 'muted' }, `${step.model} · ${clockTime(step.at)} · ${timing(model)}`)),
-    step.text === '' ? null : h('p', { class: 'said' }, plainText(step.text.slice(0, 1_000)), step.text.length > 1_000 ? h('a', { href: hrefOf(['threads', thread, 'chat']) }, ' … all of it in chat') : null),
+    h(
+      'h2',
+      null,
+      h('i', { class: 'swatch kind-model', 'aria-hidden': 'true' }),
+      `Step ${step.step}`,
+      h('span', { class: 'muted' }, `${step.model} · ${timeOfDay(step.at)} · ${timing(model)}`),
+    ),
+    step.text === ''
+      ? null
+      : h(
+          'p',
+          { class: 'said' },
+          plainText(step.text.slice(0, 1_000)),
+          step.text.length > 1_000
+            ? h('a', { href: hrefOf(['threads', thread, 'chat']) }, ' … all of it in chat')
+            : null,
+        ),
     step.calls.map((call, index) =>
-      h(CallView, { key: index, call, index, step: step.step, spans: spans.filter((span) => span.index === index), about: step.about.get(index) ?? [] }),
+      h(CallView, {
+        key: index,
+        call,
+        index,
+        step: step.step,
+        spans: spans.filter((span) => span.index === index),
+        about: step.about.get(index) ?? [],
+      }),
     ),
   )
 }
@@ -102,7 +150,14 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
       null,
       h('span', { class: 'number muted' }, `${step}.${index}`),
       h('span', { class: 'tool-name' }, call.tool),
-      tries.map((span) => h('span', { key: span.id, class: `state-${span.state}` }, `${span.state}`, h('span', { class: 'muted' }, ` ${timing(span)}`))),
+      tries.map((span) =>
+        h(
+          'span',
+          { key: span.id, class: `state-${span.state}` },
+          `${span.state}`,
+          h('span', { class: 'muted' }, ` ${timing(span)}`),
+        ),
+      ),
       child === undefined ? null : h('a', { href: hrefOf(['threads', child]) }, 'its thread'),
     ),
     h('h3', null, 'Args'),
@@ -110,7 +165,13 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
     outcome ? h('h3', null, 'Outcome') : null,
     outcome ? h(JsonView, { value: outcome['outcome'] }) : null,
     about.length > 0 ? h('h3', null, 'Records') : null,
-    about.map((record) => h('p', { class: 'muted number', key: record.seq }, `${count(record.seq)} ${clockTime(record.at)} ${record.type}${wordsOf(record)}`)),
+    about.map((record) =>
+      h(
+        'p',
+        { class: 'muted number', key: record.seq },
+        `${countWords(record.seq)} ${timeOfDay(record.at)} ${record.type}${wordsOf(record)}`,
+      ),
+    ),
   )
 }
 

@@ -1,6 +1,6 @@
 /** The newest records of a thread, and more where they are asked for. Read again when the thread has new ones. */
 import { useEffect, useState } from 'preact/hooks'
-import { at, getJson, toPageProblem } from '../kit/api.js'
+import { pathTo, getJson, toPageProblem } from '../kit/api.js'
 import type { PageProblem } from '../kit/api.js'
 
 /** Any record: what is not named here depends on its type. */
@@ -29,7 +29,7 @@ export function useRecords(thread: string, seq: number): RecordPages {
   const [records, setRecords] = useState<readonly PageRecord[]>([])
   const [isRead, setRead] = useState(false)
   const [problem, setProblem] = useState<PageProblem>()
-  const path = at`threads/${thread}/records`
+  const path = pathTo`threads/${thread}/records`
   useEffect(() => {
     const left = new AbortController()
     const last = records.at(-1)?.seq

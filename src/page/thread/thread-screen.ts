@@ -5,12 +5,12 @@ import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ThreadInfo } from '../../index.js'
-import { at } from '../kit/api.js'
+import { pathTo } from '../kit/api.js'
 import { useKeys } from '../kit/keys.js'
 import { useResource } from '../kit/resource.js'
 import { address, goTo, hrefOf } from '../kit/router.js'
 import { Loading, Problem, StatusMark } from '../kit/ui.js'
-import { shown } from '../store/flush.js'
+import { showings } from '../store/flush.js'
 import { useTree } from '../store/stores.js'
 import type { PageRow, TreeStore } from '../store/tree-store.js'
 import { threadLabel } from '../tree/thread-label.js'
@@ -35,7 +35,7 @@ type TabName = (typeof tabs)[number]
 const isTab = (name: string | undefined): name is TabName => tabs.some((tab) => tab === name)
 
 export function ThreadScreen({ thread }: { thread: string }): VNode {
-  const { value: info, problem, again } = useResource<ThreadInfo>(at`threads/${thread}`, 0)
+  const { value: info, problem, again } = useResource<ThreadInfo>(pathTo`threads/${thread}`, 0)
   if (problem && !info) return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem, retry: again }))
   if (!info) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the thread' }))
   return h(OpenThread, { info, key: thread })
@@ -49,7 +49,7 @@ function OpenThread({ info }: { info: ThreadInfo }): VNode {
     setHeld(used)
     return () => used.release()
   }, [root])
-  void shown.value
+  void showings.value
   const name = address.value.parts[2]
   const tab: TabName = isTab(name) ? name : 'chat'
   const go = (by: number) => (): void => {
@@ -65,25 +65,50 @@ function OpenThread({ info }: { info: ThreadInfo }): VNode {
   })
   const open = held?.tree.value
   if (!open?.isLoaded)
-    return h('main', { id: 'main', class: 'screen' }, open?.problem ? h(Problem, { problem: open.problem }) : h(Loading, { what: 'the thread' }))
+    return h(
+      'main',
+      { id: 'main', class: 'screen' },
+      open?.problem ? h(Problem, { problem: open.problem }) : h(Loading, { what: 'the thread' }),
+    )
   const row = open.store.row(thread)
   if (!row) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the thread' }))
   return h(
     'main',
     { id: 'main', class: 'screen thread-screen' },
     h(ThreadBar, { info, row, store: open.store }),
+    h(TabList, { thread, tab }),
     h(
       'div',
-      { class: 'tabs', role: 'tablist', 'aria-label': 'Views of the thread' },
-      tabs.map((each) =>
-        h(
-          'a',
-          { role: 'tab', key: each, id: `tab-${each}`, 'aria-selected': each === tab, 'aria-controls': 'tab-panel', href: hrefOf(['threads', thread, each]) },
-          each,
-        ),
+      {
+        class: `tab-panel tab-${tab}`,
+        role: 'tabpanel',
+        id: 'tab-panel',
+        tabIndex: 0,
+        'aria-labelledby': `tab-${tab}`,
+      },
+      panelOf(tab, { thread, row, store: open.store }),
+    ),
+  )
+}
+
+function TabList({ thread, tab }: { thread: string; tab: TabName }): VNode {
+  return h(
+    'div',
+    { class: 'tabs', role: 'tablist', 'aria-label': 'Views of the thread' },
+    tabs.map((each) =>
+      h(
+        'a',
+        {
+          role: 'tab',
+          key: each,
+          id: `tab-${each}`,
+          'aria-selected': each === tab,
+          'aria-controls': 'tab-panel',
+          href: hrefOf(['threads', thread, each]),
+        },
+        each,
       ),
     ),
-    h('div', { class: `tab-panel tab-${tab}`, role: 'tabpanel', id: 'tab-panel', tabIndex: 0, 'aria-labelledby': `tab-${tab}` }, panelOf(tab, { thread, row, store: open.store })),
   )
 }
 
@@ -121,7 +146,15 @@ function ThreadBar({ info, row, store }: { info: ThreadInfo; row: PageRow; store
       h('a', { href: hrefOf(['trees']) }, 'Trees'),
       h('span', { class: 'slash', 'aria-hidden': 'true' }, '/'),
       parents.flatMap((id, index) => [
-        h('a', { key: id, class: 'crumb', href: index === 0 ? hrefOf(['trees', id], { sel: info.thread }) : hrefOf(['threads', id]) }, nameOf(id)),
+        h(
+          'a',
+          {
+            key: id,
+            class: 'crumb',
+            href: index === 0 ? hrefOf(['trees', id], { sel: info.thread }) : hrefOf(['threads', id]),
+          },
+          nameOf(id),
+        ),
         h('span', { class: 'slash', 'aria-hidden': 'true' }, '/'),
       ]),
       h('span', { class: 'title', title: info.thread }, threadLabel(row)),
@@ -129,7 +162,9 @@ function ThreadBar({ info, row, store }: { info: ThreadInfo; row: PageRow; store
     h(StatusMark, { status: row.status }),
     row.reason ? h('span', { class: 'muted' }, row.reason) : null,
     parents.length === 0 ? h('a', { class: 'chip', href: hrefOf(['trees', info.root]) }, 'Waterfall') : null,
-    row.waiting ? h('a', { class: 'chip waits', href: hrefOf(['inbox'], { thread: info.thread }) }, `◆ ${row.waiting} to decide`) : null,
+    row.waiting
+      ? h('a', { class: 'chip waits', href: hrefOf(['inbox'], { thread: info.thread }) }, `◆ ${row.waiting} to decide`)
+      : null,
     h(ThreadControls, { row }),
   )
 }

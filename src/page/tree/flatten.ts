@@ -30,7 +30,7 @@ export interface Folding {
   readonly isFlat?: boolean
 }
 
-export const isWorking = (row: PageRow): boolean => row.rest !== true
+const isWorking = (row: PageRow): boolean => row.rest !== true
 /** Nothing of it is open: no turn, no question. */
 export const isOver = (row: PageRow): boolean => /^(idle|done|failed|terminated|created|damaged)$/.test(row.status)
 export const isWaiting = (row: PageRow): boolean => (row.waiting ?? 0) > 0

@@ -18,7 +18,9 @@ export function readWindow(text: string | undefined): TimeWindow {
 
 export function writeWindow(shown: TimeWindow): string | undefined {
   if (shown.kind === 'all') return undefined
-  return shown.kind === 'last' ? `${Math.round(shown.ms / 1_000)}s` : `${Math.round(shown.from)}..${Math.round(shown.to)}`
+  return shown.kind === 'last'
+    ? `${Math.round(shown.ms / 1_000)}s`
+    : `${Math.round(shown.from)}..${Math.round(shown.to)}`
 }
 
 const leastMs = 200

@@ -3,7 +3,7 @@ import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { signal } from '@preact/signals'
-import { compact, duration } from '../kit/format.js'
+import { compact, durationWords } from '../kit/format.js'
 import { RowSpace, rowHeight } from '../kit/rows.js'
 import type { RowScroll } from '../kit/rows.js'
 import { colours } from '../kit/theme.js'
@@ -72,7 +72,9 @@ export function TreeGrid(props: TreeGridProps): VNode {
       h(
         RowSpace,
         { count: lines.length },
-        lines.slice(sight.from, sight.to).map((line, at) => h(TreeRow, { ...props, line, place: sight.from + at, key: line.row.thread })),
+        lines
+          .slice(sight.from, sight.to)
+          .map((line, at) => h(TreeRow, { ...props, line, place: sight.from + at, key: line.row.thread })),
       ),
     ),
     h(Drawing, { ...props, left }),
@@ -138,14 +140,18 @@ function TreeRow({ line, place, selected, select, toggle, now, scroll }: TreeRow
     h(
       'span',
       { class: 'name', role: 'gridcell', style: { paddingLeft: `${8 + Math.min(depth, deepest) * 14}px` } },
-      h('span', { class: 'twisty', onClick: twist(hasChildren, () => toggle(row.thread)) }, hasChildren ? twisty(isOpen) : null),
+      h(
+        'span',
+        { class: 'twisty', onClick: twist(hasChildren, () => toggle(row.thread)) },
+        hasChildren ? twisty(isOpen) : null,
+      ),
       depth > deepest ? h('span', { class: 'deep', title: `Level ${depth + 1}` }, `${depth}`) : null,
       h('span', { class: 'label', title: `${label}\n${row.thread}` }, label),
       h('span', { class: 'agent' }, row.says ?? row.agent),
       h(Below, { line }),
     ),
     h('span', { role: 'gridcell', class: 'state' }, h(StatusMark, { status: row.status, quiet: sight.width < 620 })),
-    h('span', { role: 'gridcell', class: 'number right' }, duration(end - row.createdAt)),
+    h('span', { role: 'gridcell', class: 'number right' }, durationWords(end - row.createdAt)),
     h('span', { role: 'gridcell', class: 'number right' }, compact(isOpen ? row.tokens : below.tokens || row.tokens)),
   )
 }
@@ -174,9 +180,13 @@ function Below({ line }: { line: TreeLine }): VNode | null {
     'span',
     { class: 'below' },
     h('span', { class: 'muted number' }, `${below.threads - 1}`),
-    below.waiting > 0 ? h(Pill, { tone: 'person', title: 'wait for people here or below' }, `◆ ${below.waiting}`) : null,
+    below.waiting > 0
+      ? h(Pill, { tone: 'person', title: 'wait for people here or below' }, `◆ ${below.waiting}`)
+      : null,
     below.failed > 0 ? h(Pill, { tone: 'bad', title: 'failed here or below' }, `✕ ${below.failed}`) : null,
-    below.unknown > 0 ? h(Pill, { tone: 'unknown', title: 'unknown effects here or below' }, `? ${below.unknown}`) : null,
+    below.unknown > 0
+      ? h(Pill, { tone: 'unknown', title: 'unknown effects here or below' }, `? ${below.unknown}`)
+      : null,
   )
 }
 

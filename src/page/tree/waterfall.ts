@@ -2,7 +2,7 @@
  * The waterfall: one time axis over the rows in sight, drawn on a canvas beside them. It is decoration: the numbers of
  * every bar are in the details of its row. It reads the same colours as the rest of the page.
  */
-import { clockTime } from '../kit/format.js'
+import { timeOfDay } from '../kit/format.js'
 import { rowHeight } from '../kit/rows.js'
 import type { PageSpan, TreeStore } from '../store/tree-store.js'
 import { isOver } from './flatten.js'
@@ -24,7 +24,21 @@ interface Palette {
   readonly [name: string]: string
 }
 
-const names = ['model', 'tool', 'person', 'child', 'queue', 'bad', 'unknown', 'line', 'muted', 'now', 'selected', 'critical', 'panel']
+const names = [
+  'model',
+  'tool',
+  'person',
+  'child',
+  'queue',
+  'bad',
+  'unknown',
+  'line',
+  'muted',
+  'now',
+  'selected',
+  'critical',
+  'panel',
+]
 
 function paletteOf(canvas: HTMLCanvasElement): Palette {
   const style = getComputedStyle(canvas)
@@ -100,12 +114,7 @@ class Pen {
   readonly #perMs: number
 
   // oxlint-disable-next-line eslint/max-params -- what is drawn with, and what is drawn
-  constructor(
-    context: CanvasRenderingContext2D,
-    palette: Palette,
-    view: WaterfallView,
-    hatch: CanvasPattern | null,
-  ) {
+  constructor(context: CanvasRenderingContext2D, palette: Palette, view: WaterfallView, hatch: CanvasPattern | null) {
     this.#context = context
     this.#palette = palette
     this.#view = view
@@ -138,7 +147,7 @@ class Pen {
       context.stroke()
       if (x + 60 > size.width) break
       context.fillStyle = this.#colour('muted')
-      context.fillText(at === 0 ? clockTime(from) : `+${tickWords(at)}`, x + 4, headHeight / 2)
+      context.fillText(at === 0 ? timeOfDay(from) : `+${tickWords(at)}`, x + 4, headHeight / 2)
     }
   }
 

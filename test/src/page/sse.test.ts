@@ -16,21 +16,26 @@ const event = fc.record({ event: fc.constantFrom('tree', 'clock', 'roots'), data
 
 it('H2: events are the same, wherever their bytes are cut and however their lines end', () => {
   fc.assert(
-    fc.property(fc.array(event), fc.constantFrom('\n', '\r\n'), fc.infiniteStream(fc.integer({ min: 1, max: 7 })), (sent, end, sizes) => {
-      const written = sent.map(({ event: name, data }) =>
-        [': a comment', 'id: 3', `event: ${name}`, ...data.map((line) => `data: ${line}`), '', ''].join(end),
-      )
-      const bytes = new TextEncoder().encode(written.join(''))
-      const chunks: Uint8Array[] = []
-      for (let from = 0; from < bytes.length;) {
-        const size = sizes.next().value ?? 1
-        chunks.push(bytes.slice(from, from + size))
-        from += size
-      }
-      // A carriage return at the very end may be half of a line break: it waits for what follows.
-      const known = sent.map(({ event: name, data }) => ({ event: name, data: data.join('\n') }))
-      expect(parse(chunks)).toEqual(known)
-    }),
+    fc.property(
+      fc.array(event),
+      fc.constantFrom('\n', '\r\n'),
+      fc.infiniteStream(fc.integer({ min: 1, max: 7 })),
+      (sent, end, sizes) => {
+        const written = sent.map(({ event: name, data }) =>
+          [': a comment', 'id: 3', `event: ${name}`, ...data.map((line) => `data: ${line}`), '', ''].join(end),
+        )
+        const bytes = new TextEncoder().encode(written.join(''))
+        const chunks: Uint8Array[] = []
+        for (let from = 0; from < bytes.length;) {
+          const size = sizes.next().value ?? 1
+          chunks.push(bytes.slice(from, from + size))
+          from += size
+        }
+        // A carriage return at the very end may be half of a line break: it waits for what follows.
+        const known = sent.map(({ event: name, data }) => ({ event: name, data: data.join('\n') }))
+        expect(parse(chunks)).toEqual(known)
+      },
+    ),
     { numRuns: 200 },
   )
 })

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { compileMachine } from '../../../actors/thread/machine-table.js'
 import { threadMachine } from '../../../actors/thread/machine.js'
-import { chartEdges, chartStates } from '../../../src/page/thread/statechart.js'
+import { chartEdges, chartStates } from '../../../src/page/thread/chart-places.js'
 
 const table = compileMachine(threadMachine.root)
 const open = [...table.keys()].filter((name) => name.startsWith('open.')).map((name) => name.slice('open.'.length))
