@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../dist/', import.meta.url))
-const doors = ['src/index.d.ts', 'src/testing.d.ts', 'src/server.d.ts', 'src/client.d.ts']
+const doors = ['src/index.d.ts', 'src/testing.d.ts', 'src/server.d.ts', 'src/client.d.ts', 'src/observe.d.ts']
 
 const reached = new Set<string>()
 

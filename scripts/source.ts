@@ -211,6 +211,7 @@ function resolve(from: string, specifier: string): string | undefined {
   if (specifier === 'skein') return 'src/index.ts'
   if (specifier === 'skein/testing') return 'src/testing.ts'
   if (specifier === 'skein/server') return 'src/server.ts'
+  if (specifier === 'skein/observe') return 'src/observe.ts'
   if (specifier === 'skein/client') return 'src/client.ts'
   if (!specifier.startsWith('.')) return undefined
   return posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts')

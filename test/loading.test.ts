@@ -20,8 +20,8 @@ const hooks = (list: string): string => `
 const run = (args: readonly string[]): Promise<{ readonly stdout: string }> =>
   promisify(execFile)(process.execPath, ['--no-warnings', ...args], { cwd: root })
 
-/** The packages that a program loads, in order of their names: of node_modules, and of those that Skein carries. */
-async function packagesOf(program: string): Promise<readonly string[]> {
+/** The modules that a program loads, in order. */
+async function modulesOf(program: string): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'skein-loading-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const [list, hooksFile] = [join(folder, 'list'), join(folder, 'hooks.mjs')]
@@ -31,6 +31,12 @@ async function packagesOf(program: string): Promise<readonly string[]> {
   await run([...hooked, '--input-type=module', '-e', program])
   const urls = readFileSync(list, 'utf8').split('\n')
   expect(urls).toContainEqual(expect.stringContaining('dist/src/index.js'))
+  return urls
+}
+
+/** The packages that a program loads, in order of their names: of node_modules, and of those that Skein carries. */
+async function packagesOf(program: string): Promise<readonly string[]> {
+  const urls = await modulesOf(program)
   // What several of the carried ones share is in chunks without a name.
   const names = urls.flatMap(
     (url) => /(?:node_modules\/|dist\/vendor\/(?!chunk-))((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [],
@@ -57,6 +63,18 @@ const turn = `${app}
 it('E7: importing Skein loads zod, and a turn the machine and the packing of records besides', async () => {
   expect(await packagesOf(`import 'skein'`)).toEqual(['zod'])
   expect(await packagesOf(turn)).toEqual(['msgpackr-pack.js', 'xstate', 'zod'])
+})
+
+it('O1: where nobody observes, nothing of tracing, metrics and logs is loaded', async () => {
+  const urls = await modulesOf(turn)
+  // The rule of the names holds: what is loaded is of this folder.
+  expect(urls).toContainEqual(expect.stringMatching(/dist\/src\/runtime\/resident\//))
+  expect(urls.filter((url) => /\/observe[/.]/.test(url))).toEqual([])
+})
+
+it('E5, E7: what speaks MCP is loaded when it is used, not with the server', async () => {
+  const loaded = await packagesOf(`import 'skein'; import 'skein/server'`)
+  expect(loaded).toEqual(['@hono/node-server', 'hono', 'zod'])
 })
 
 it('E7: where no SQLite is installed, the error says what to do', async () => {

@@ -208,6 +208,6 @@ function receive(state: ThreadState, record: MessageReceived & { readonly at: nu
   })
   const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
   if (delivery === 'store' && !state.turn) readQueued(state, { message })
-  else state.queue.push({ message, delivery, ...defined({ rules: record.rules }) })
+  else state.queue.push({ message, delivery, ...defined({ rules: record.rules, trace: record.trace }) })
   return true
 }

@@ -96,6 +96,7 @@ export interface Turn {
   goneOn: number
   /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
+  readonly trace: string | undefined
 }
 
 /** A call that was answered. */
@@ -120,6 +121,7 @@ export interface EndedTurn {
   readonly side?: SideName
   /** What its messages said about it: they count where it is resumed. */
   readonly messageRules?: MessageRules
+  readonly trace?: string
 }
 
 /** A child as its parent knows it. */
@@ -156,6 +158,8 @@ export interface DeferredChild extends Deferred {
   ready?: Sealed
   /** The side that asked for it, where there are two. */
   readonly side?: SideName
+  /** The trace of the turn that asked for it, below the call. */
+  readonly trace?: string
 }
 
 /** A thread that waits for the outcome of a turn of this one. */
@@ -185,6 +189,7 @@ export interface QueuedMessage {
   readonly from?: string
   /** When the turn that reads it stops. */
   readonly rules?: MessageRules
+  readonly trace?: string
 }
 
 /** A call that no model asked for. */

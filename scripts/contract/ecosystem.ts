@@ -66,8 +66,58 @@ export const ecosystem: Section = {
       'E3, C1: skein types writes the names, and --check says whether they are those of the app',
     ),
   ),
-  E4: item('A2A 1.0', open('An agent is served as one'), open('A remote one is a subagent')),
-  E5: item('A face for MCP clients', open('Agents and threads are served to any MCP client')),
+  E4: item(
+    'A2A 1.0',
+    proved(
+      'An agent is served as one: card, send, stream, get, list, cancel; the inbox is input-required',
+      'E4: an agent has a card, and answers; the conversation goes on; a message that is sent again is one',
+      'E4: tasks are got and listed, page by page',
+      'E4: a stream has the task, its words, and how it ends; another one joins',
+      'E4: what waits in the inbox is input-required, and the next message decides',
+      'E4: a task is cancelled once; one that fails says why; a client that leaves ends nothing',
+      'E4, H3: scopes hold, push notifications are off, and what is wrong is an error of the protocol',
+    ),
+    proved(
+      'A remote one is a subagent',
+      'E4: a remote agent answers as a child: %o',
+      'E4: a task that asks back is an answer, and the next message goes to that task',
+      'E4: what goes wrong at the remote agent is an error result of the call, with the reason',
+    ),
+    proved(
+      'Its task goes on after its host has gone, and is cancelled with its turn',
+      'E4: a host that goes leaves the task alone, and the next one goes on with it: nothing is sent twice',
+      'E4: a server that goes away in a turn is found again, and its task goes on',
+      'E4: a turn that is cancelled cancels the task',
+    ),
+  ),
+  E5: item(
+    'A face for MCP clients',
+    proved(
+      'Agents and threads are served to any MCP client, over HTTP and stdio',
+      'E5: agents and routes are tools; an agent answers, and its thread goes on',
+      'E5: threads are resources, page by page',
+      'E5: mcp is a host for its client; stdout has the protocol alone; kill -9 in a call loses nothing',
+    ),
+    proved(
+      'Progress and cancellation; a client that leaves ends nothing',
+      'E5: what happens in a turn is told as progress',
+      'E5: a call that is cancelled ends its run over stdio (%s)',
+      'E5: a client that leaves ends nothing',
+    ),
+    proved(
+      'A question to a person is an elicitation where the client has it',
+      'E5: an approval becomes an elicitation, and the call goes on',
+      'E5: a person rejects, declines, or leaves it for later',
+      'E5: questions become a form; an answer that does not fit is asked for again, and says why',
+      'E5: a client that cannot ask its person gets what the turn waits for, and decides with tools',
+    ),
+    proved(
+      'Scopes hold, and what is wrong is told',
+      'E5, H3: a key sees and calls the tools of its scopes, and its own trees',
+      'E5: what is wrong is told: a tool, an argument, a thread, a turn that fails',
+      'E5: a state that the server did not give is refused',
+    ),
+  ),
   E6: item(
     '`skein init`, `dev` and `chat`',
     proved(

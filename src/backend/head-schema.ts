@@ -48,6 +48,8 @@ const optionalFields = {
   error: z.string().exactOptional(),
   unknown: z.number().exactOptional(),
   queued: z.number().exactOptional(),
+  unread: z.number().exactOptional(),
+  edits: z.number().exactOptional(),
 }
 
 export const moreSchema = z.object(optionalFields)

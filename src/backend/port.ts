@@ -78,6 +78,10 @@ export interface Head {
   readonly unknown?: number
   /** Calls of children that wait for room. */
   readonly queued?: number
+  /** Messages that it has received and not read yet. */
+  readonly unread?: number
+  /** Messages that read otherwise than they were recorded. */
+  readonly edits?: number
   readonly createdAt: number
   readonly updatedAt: number
 }

@@ -6,6 +6,7 @@
  *   an app left timers and connections open.
  */
 import { fstatSync } from 'node:fs'
+import { Writable } from 'node:stream'
 import { MessageChannel } from 'node:worker_threads'
 import { keepCompiledModules } from './compile-cache.js'
 import type { CliProcess, StopSignal } from './process.js'
@@ -23,6 +24,12 @@ function onSignal(handler: (signal: StopSignal) => void): void {
   process.on('SIGTERM', handler)
 }
 
+function ownStdout(): Writable {
+  const write = stdout.write.bind(stdout)
+  Object.assign(stdout, { write: stderr.write.bind(stderr) })
+  return new Writable({ write: (chunk: Buffer, _, done) => void write(chunk, done) })
+}
+
 // `skein --help | head` closes the pipe early: without a listener that would print a stack trace.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
@@ -38,6 +45,7 @@ const shell: CliProcess = {
   piped,
   interactive: () => process.stdin.isTTY && stdout.isTTY,
   stdout,
+  ownStdout,
   stderr,
   env,
   onSignal,

@@ -9,6 +9,8 @@ import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
 import type { HostEvent, SkeinClient, Thread } from '../index.js'
 import { counted } from './format.js'
+import { observeOptions, observersOf } from './observing.js'
+import type { ObserveFlags } from './observing.js'
 import type { CommandContext } from './run-command.js'
 import {
   readAttachments,
@@ -28,7 +30,7 @@ import {
 import type { WorkerFlags } from './settings.js'
 import { commandLine } from './store.js'
 
-export interface OpenFlags extends WorkerFlags {
+export interface OpenFlags extends WorkerFlags, Pick<ObserveFlags, 'otlp'> {
   readonly agent?: string
   readonly thread?: string
   readonly tag?: readonly string[]
@@ -56,7 +58,7 @@ export interface OpenedStore {
 
 /** Adds the options that name a thread and configure a host. */
 export function openOptions(command: Command): Command {
-  return command
+  return observeOptions(command, false)
     .option('--agent <name>', 'agent of a new thread; not needed where the app has one only')
     .option('--tag <tag>', 'a tag of a new thread; may be given several times', several)
     .option('--env <name=value>', envHelp, several)
@@ -79,6 +81,7 @@ export async function settingsOf(
     env: await variablesOf(shell, env, '--env '),
     limits: await limitsOf(limit),
     workers: await workersOf(shell, flags),
+    observe: await observersOf(shell, flags),
     files: await filesOf(file),
     budget: await budgetOf(budget),
     attachments: await readAttachments(attach),
@@ -111,7 +114,7 @@ export async function open(context: CommandContext, opening: OpenContext): Promi
 
 async function openHost(
   context: CommandContext,
-  { request: { app, all }, settings: { env, limits, workers }, root }: OpenContext,
+  { request: { app, all }, settings: { env, limits, workers, observe }, root }: OpenContext,
 ): Promise<OpenedStore> {
   const { out, store } = context
   const { createSkein } = await import('../index.js')
@@ -121,7 +124,7 @@ async function openHost(
     backend: await store.source(),
     ...store.key,
     env,
-    ...defined({ limits, workers, resuming: all ? undefined : mine }),
+    ...defined({ limits, workers, observe, resuming: all ? undefined : mine }),
     warn: (what, thrown) => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`),
     onHostEvent: createUnfinishedNote(context, app),
   })

@@ -16,6 +16,8 @@ export interface CliProcess {
   /** Whether a person sits at a terminal and can be asked. */
   interactive(): boolean
   readonly stdout: Screen
+  /** Stdout for one writer alone: what anything else writes there goes to stderr from now on. */
+  ownStdout(): Writable
   readonly stderr: Writable
   readonly env: Readonly<Record<string, string | undefined>>
   onSignal(handler: (signal: StopSignal) => void): void

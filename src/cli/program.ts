@@ -37,6 +37,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'open the page of a store in a browser',
     load: () => import('./commands/service/ui.js'),
   },
+  mcp: {
+    summary: 'agents and threads for a client of MCP, over stdin and stdout',
+    load: () => import('./commands/service/mcp.js'),
+  },
   keys: { summary: 'make keys for those who use it over HTTP', load: () => import('./commands/service/keys.js') },
   hosts: { summary: 'list the hosts that serve a store', load: () => import('./commands/hosts.js') },
   ps: { summary: 'list threads', load: () => import('./commands/ps.js') },

@@ -7,6 +7,8 @@ import { defined } from '../core/defined.js'
 import type { HostEvent, Skein } from '../index.js'
 import { exitCode, exitOfStop } from './exit.js'
 import { counted, oneLine } from './format.js'
+import { observeOptions, observersOf } from './observing.js'
+import type { ObserveFlags } from './observing.js'
 import type { CliOutput } from './output.js'
 import type { CommandContext } from './run-command.js'
 import {
@@ -22,7 +24,7 @@ import {
 import type { WorkerFlags } from './settings.js'
 import { label } from './visible.js'
 
-export interface ServeFlags extends WorkerFlags {
+export interface ServeFlags extends WorkerFlags, ObserveFlags {
   readonly name?: string
   readonly appVersion?: string
   readonly env?: readonly string[]
@@ -35,7 +37,7 @@ export interface ServeRequest extends ServeFlags {
 
 /** Adds the app and the options of a host. */
 export function serveOptions(command: Command): Command {
-  return command
+  command
     .argument('<app>', 'module or folder of the definitions')
     .option('--name <name>', 'name of the app (default: that of its package.json)')
     .option(
@@ -46,6 +48,7 @@ export function serveOptions(command: Command): Command {
     .option('--limit <name=value>', limitHelp, several)
     .option('--workers <count>', workersHelp)
     .option('--worker-env <name>', workerEnvHelp, several)
+  return observeOptions(command, true)
 }
 
 export interface ServeListener {
@@ -59,10 +62,11 @@ export async function openServingHost(
   { app, name, appVersion, env: entries = [], limit, ...flags }: ServeRequest,
   { onHostEvent, onWarning }: ServeListener,
 ): Promise<Skein> {
-  const [env, limits, workers] = await Promise.all([
+  const [env, limits, workers, observe] = await Promise.all([
     variablesOf(shell, entries, '--env '),
     limitsOf(limit),
     workersOf(shell, flags),
+    observersOf(shell, flags),
   ])
   const { createSkein } = await import('../index.js')
   const tell = onWarning ?? ((text: string): void => out.note(text))
@@ -73,8 +77,11 @@ export async function openServingHost(
     backend: await store.source(),
     ...store.key,
     env,
-    ...defined({ limits, workers, name, version: appVersion }),
-    warn: (what, thrown) => tell(`skein: ${thrown instanceof Error ? `${what}: ${reason(thrown)}` : what}`),
+    ...defined({ limits, workers, observe, name, version: appVersion }),
+    warn(what, thrown) {
+      // A line of the log says it.
+      if (!flags.logJson) tell(`skein: ${thrown instanceof Error ? `${what}: ${reason(thrown)}` : what}`)
+    },
     onHostEvent,
   })
 }

@@ -22,8 +22,8 @@ import type { RemoteRun } from './run.js'
 import { at, checkKnown } from './transport.js'
 import type { RequestParts, Transport } from './transport.js'
 
-export type RemoteSendOptions = Omit<SendOptions, 'stopWhen' | 'maxToolRounds'>
-export type RemoteSendMessage = Omit<SendMessage, 'stopWhen' | 'maxToolRounds'>
+export type RemoteSendOptions = Omit<SendOptions, 'stopWhen' | 'maxToolRounds' | 'trace'>
+export type RemoteSendMessage = Omit<SendMessage, 'stopWhen' | 'maxToolRounds' | 'trace'>
 
 type AsLocal =
   | 'id'

@@ -75,6 +75,11 @@ export type Outcome =
   | { readonly ok: true; readonly value: Json; readonly whole?: { readonly hash: string; readonly size: number } }
   | { readonly ok: false; readonly failure: Failure }
 
+/** A turn is no effect, but has a span like one. */
+export const turnKey = (run: string): string => `turn/${run}`
+/** Why an effect is aborted that its thread has no use for any more, whichever host has the thread. */
+export const abandonReason = 'no longer wanted'
+
 export const modelKey = (step: number): string => `step/${step}/model`
 export const reductionKey = (step: number): string => `step/${step}/context`
 export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`

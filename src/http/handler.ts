@@ -13,10 +13,11 @@ import type { Context } from 'hono'
 import { z } from 'zod'
 import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError } from '../index.js'
 import { createAuthenticator } from './auth/authenticate.js'
 import type { Auth, Authenticator } from './auth/authenticate.js'
-import { checkScope, createTreeGuard, everyone } from './auth/principal.js'
+import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
 import { servePage } from './page-files.js'
@@ -34,6 +35,8 @@ export interface HandlerOptions {
   readonly maxBodyBytes?: number
   /** Origins of other sites whose pages may use it. Default: none. */
   readonly cors?: readonly string[]
+  /** The address by which others reach it, for the cards of agents; `https://example.com/api/skein`. */
+  readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
   /** Events that may wait for a client that reads slowly, before it is cut off. Default 1,000. */
@@ -50,6 +53,7 @@ const optionsSchema = z.looseObject({
     .optional(),
   maxBodyBytes: z.number().int().positive().optional(),
   cors: z.array(z.url()).optional(),
+  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   heartbeatMs: z.number().int().min(100).optional(),
   maxBuffered: z.number().int().positive().optional(),
 })
@@ -59,6 +63,7 @@ const known: ReadonlySet<string> = new Set([
   'basePath',
   'maxBodyBytes',
   'cors',
+  'publicUrl',
   'heartbeatMs',
   'maxBuffered',
   'warn',
@@ -144,6 +149,7 @@ class RouteServer {
   readonly #clock: Clock
   readonly #streams: StreamLimits
   readonly #maxBodyBytes: number
+  readonly #publicUrl: string | undefined
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
@@ -159,6 +165,7 @@ class RouteServer {
     this.#views = new Views(skein, clock)
     this.#streams = { heartbeatMs, maxBuffered }
     this.#maxBodyBytes = maxBodyBytes
+    this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
     this.#origins = new Set(options.cors)
     this.#warn = options.warn ?? ((what, thrown) => process.emitWarning(`${what}: ${String(thrown)}`))
   }
@@ -179,10 +186,12 @@ class RouteServer {
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
         views: this.#views,
+        warn: this.#warn,
+        routes,
         params: paramsOf(route, context),
         query: queryOf(request),
         body,
-        ...(tokens && { tokens }),
+        ...defined({ tokens, publicUrl: this.#publicUrl }),
       })
       const response = answer instanceof Response ? answer : answerOf(route, answer)
       // Nobody will read it, nor leave it.
@@ -199,10 +208,9 @@ class RouteServer {
   async #admit({ scope, params }: Route, context: Context): Promise<Principal> {
     if (scope === undefined) return everyone
     const principal = await this.#authenticator.principalOf(context.req.raw)
-    checkScope(principal, scope)
-    const thread = context.req.param('thread') ?? context.req.param('root')
-    if (thread !== undefined && ('thread' in params || 'root' in params))
-      await createTreeGuard(this.#skein, principal).checkThread(thread)
+    const thread = 'thread' in params ? context.req.param('thread') : undefined
+    const root = 'root' in params ? context.req.param('root') : undefined
+    await checkAccess(this.#skein, principal, { scope, ...defined({ thread: thread ?? root }) })
     return principal
   }
 

@@ -23,7 +23,7 @@ export function createOpenApi(routes: readonly Route[], info: OpenApiInfo): Json
     paths,
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
-      schemas: { Problem: jsonSchemaOf(problemSchema, 'output') },
+      schemas: { Problem: openApiSchema(problemSchema, 'output') },
     },
   }
 }
@@ -50,7 +50,7 @@ function operationOf({ name, summary, scope, params, query, body, takesBytes, an
     ...(body && {
       requestBody: {
         required: !body.safeParse(undefined).success,
-        content: { 'application/json': { schema: jsonSchemaOf(body, 'input') } },
+        content: { 'application/json': { schema: openApiSchema(body, 'input') } },
       },
     }),
     ...(takesBytes && { requestBody: { required: true, content: { 'application/octet-stream': {} } } }),
@@ -66,7 +66,7 @@ function operationOf({ name, summary, scope, params, query, body, takesBytes, an
 
 function parameterOf(name: string, where: 'path' | 'query', schema: z.ZodType): JsonObject {
   const isRequired = where === 'path' || !schema.safeParse(undefined).success
-  return { name, in: where, required: isRequired, schema: jsonSchemaOf(schema, 'input') }
+  return { name, in: where, required: isRequired, schema: openApiSchema(schema, 'input') }
 }
 
 const mediaTypes = {
@@ -80,11 +80,11 @@ function responseOf({ status, description, schema, type = 'json' }: RouteAnswer)
   if (status === 204) return { description }
   return {
     description,
-    content: { [mediaTypes[type]]: schema ? { schema: jsonSchemaOf(schema, 'output') } : {} },
+    content: { [mediaTypes[type]]: schema ? { schema: openApiSchema(schema, 'output') } : {} },
   }
 }
 
-function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
+export function openApiSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest
 }

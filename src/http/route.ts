@@ -9,6 +9,7 @@ import type { z } from 'zod'
 import type { Skein, SkeinClient } from '../index.js'
 import { badRequest } from './problem.js'
 import type { HttpProblem } from './problem.js'
+import { defined } from '../core/defined.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'
@@ -17,7 +18,7 @@ import type { Views } from './view/views.js'
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** What a server serves: a host, or a client of hosts elsewhere. Only a host knows the definitions. */
-export type ServedSkein = SkeinClient & Partial<Pick<Skein, 'agents' | 'definitions' | 'host'>>
+export type ServedSkein = SkeinClient & Partial<Pick<Skein, 'agents' | 'definitions' | 'host' | 'metrics'>>
 
 /** What a route gets besides its checked input. */
 export interface RouteScene {
@@ -33,6 +34,12 @@ export interface RouteScene {
   readonly streams: StreamLimits
   /** What the page looks at. */
   readonly views: Views
+  /** The address by which others reach the server, where it is not the one that they ask. */
+  readonly publicUrl?: string
+  /** Called with what could not be done for a reason that clients are not told. */
+  readonly warn: (what: string, thrown: unknown) => void
+  /** The whole table, for what is made of it. */
+  readonly routes: readonly Route[]
 }
 
 export interface StreamLimits {
@@ -163,4 +170,9 @@ function parseQuietly(schema: z.ZodType, raw: unknown): ReturnType<z.ZodType['sa
     if (thrown instanceof RangeError) return undefined
     throw thrown
   }
+}
+
+/** The trace that a message of this request is part of, as an option of `send`. */
+export function traceOf({ skein, request }: Pick<RouteScene, 'skein' | 'request'>): { readonly trace?: string } {
+  return defined({ trace: skein.traceparent(request.headers.get('traceparent')) })
 }

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http'
 import type { Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { SkeinError } from '../index.js'
 import { systemClock } from '../core/clock.js'
 import { createHandler } from './handler.js'
@@ -35,17 +35,28 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
         `skein/server makes one`,
     )
   const handler = createHandler(skein, handlerOptions)
+  /** Connections that nothing was asked on: Node does not take them for idle ones. */
+  const silent = new Set<Socket>()
   const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => {
+    silent.delete(request.socket)
     // A page of another site whose name leads here is not asked for a key either.
     if (options.auth === 'none' && !loopback.test(hostNameOf(request.headers.host))) return refuseName(response)
     return void handler.node(request, response)
+  })
+  server.on('connection', (socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
   })
   await listening(server, { port, host })
   const address = server.address() as AddressInfo
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `http://${name}:${address.port}${options.basePath ?? ''}`,
-    close: () => closed(server, handler),
+    async close() {
+      const ended = closed(server, handler)
+      for (const socket of silent) socket.destroy()
+      await ended
+    },
   }
 }
 

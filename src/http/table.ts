@@ -1,6 +1,8 @@
 /** The table of all routes. */
 import type { Route } from './route.js'
+import { a2aRoutes } from './routes/a2a.js'
 import { fileRoutes } from './routes/files.js'
+import { mcpRoutes } from './routes/mcp.js'
 import { messageRoutes } from './routes/messages.js'
 import { openaiRoutes } from './routes/openai.js'
 import { peopleRoutes } from './routes/people.js'
@@ -20,4 +22,6 @@ export const routes: readonly Route[] = [
   ...openaiRoutes,
   ...uiRoutes,
   ...viewRoutes,
+  ...mcpRoutes,
+  ...a2aRoutes,
 ]

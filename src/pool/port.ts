@@ -75,6 +75,10 @@ export interface ToolJob {
   /** The secret values among them, and the ones that they replaced. */
   readonly secrets: readonly string[]
   readonly snapshot: SnapshotAccess
+  /** The trace that spans of the body belong to, as a W3C `traceparent` whose span is that of the call. */
+  readonly trace?: string | undefined
+  /** It has waited: for a worker, or for its place again. */
+  waited?(ms: number): void
   /** A body that runs again, because another call ended its worker, emits its output again. */
   emit(output: ToolOutput): void
 }

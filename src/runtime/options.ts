@@ -11,8 +11,10 @@ import type { Amounts } from '../core/budget.js'
 import { systemClock, systemRandom } from '../core/clock.js'
 import type { Clock, Random } from '../core/clock.js'
 import { defined } from '../core/defined.js'
+import { isObject } from '../core/json.js'
 import { checkOptions } from '../core/options.js'
 import type { FileQuota } from '../core/tree.js'
+import type { Observer } from '../observe/port.js'
 import type { PoolOptions } from '../pool/pool.js'
 import type { AppSource } from './app/load.js'
 import { warnProcess } from './debugging.js'
@@ -126,6 +128,8 @@ export interface SkeinOptions extends KeyOptions {
   readonly warn?: Warn
   /** Called when this host gets or loses partitions, loses its server or has it again, or ends a root's turn. */
   readonly onHostEvent?: (event: HostEvent) => void
+  /** Who traces, counts and logs what threads of this host do: see `skein/observe`. Default: nobody. */
+  readonly observe?: Observer | readonly Observer[]
 }
 
 const positive = z.number().int().positive()
@@ -175,6 +179,15 @@ const quotasSchema = z.record(
   z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() }),
 )
 
+const observerHelp = 'must be an observer, as otlp(), metrics() or log() of skein/observe, or a list of them'
+const observerParts = ['observed', 'committed', 'warned', 'happened', 'metrics', 'close']
+const observerSchema = z.custom<Observer>(isObserver, observerHelp)
+
+/** By structure: an observer of the app's own is one too. */
+function isObserver(value: unknown): boolean {
+  return isObject(value) && observerParts.some((part) => typeof value[part] === 'function')
+}
+
 const optionsSchema = z.strictObject({
   app: z.custom<AppSource>(
     (value) => value !== undefined && value !== null,
@@ -197,6 +210,7 @@ const optionsSchema = z.strictObject({
   version: z.string().min(1).optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
   onHostEvent: z.custom<(event: HostEvent) => void>().optional(),
+  observe: z.union([observerSchema, z.array(observerSchema)], observerHelp).optional(),
 })
 
 /** The options as the runtime uses them: grouped by who gets them, with every default filled in. */
@@ -212,6 +226,7 @@ export interface Settings {
   /** What the files of one thread may hold. */
   readonly fileQuota: FileQuota
   readonly childLimits: ChildLimits
+  readonly observers: readonly Observer[]
   readonly host: HostSettings
 }
 
@@ -219,13 +234,15 @@ export interface Settings {
 export function toSettings(options: SkeinOptions): Settings {
   checkOptions(optionsSchema, options, 'createSkein')
   const { limits = {}, clock = systemClock } = options
+  const host = hostSettings(options)
   return {
     store: options.backend ?? local('.skein'),
     clock,
     random: options.random ?? systemRandom,
     env: options.env ?? {},
     retention: options.retention ?? {},
-    warn: options.warn ?? warnProcess,
+    warn: host.warn,
+    observers: observersOf(options),
     pool: poolOptions(options, clock),
     fileQuota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 },
     childLimits: {
@@ -233,7 +250,7 @@ export function toSettings(options: SkeinOptions): Settings {
       maxChildren: limits.maxChildren ?? 1_000,
       maxDepth: limits.maxDepth ?? 8,
     },
-    host: hostSettings(options),
+    host,
   }
 }
 
@@ -252,9 +269,29 @@ function hostSettings({ limits = {}, ...options }: SkeinOptions): HostSettings {
     snapshotEvery: options.snapshotEvery ?? 2_000,
     resuming: options.resuming ?? 'all',
     closeGraceMs: options.closeGraceMs ?? 5_000,
-    warn: options.warn ?? warnProcess,
-    onHostEvent: options.onHostEvent ?? (() => undefined),
+    ...listeners(options),
   })
+}
+
+function observersOf({ observe = [] }: SkeinOptions): readonly Observer[] {
+  return isObserver(observe) ? [observe as Observer] : (observe as readonly Observer[])
+}
+
+/** Observers hear what is told to the app's own functions; a warning that an observer shows is no process warning. */
+function listeners(options: SkeinOptions): Pick<HostSettings, 'warn' | 'onHostEvent'> {
+  const observers = observersOf(options)
+  const { warn, onHostEvent } = options
+  return {
+    warn(what, thrown) {
+      const shown = observers.map((each) => each.warned?.(what, thrown))
+      if (warn) warn(what, thrown)
+      else if (!shown.includes(true)) warnProcess(what, thrown)
+    },
+    onHostEvent(event) {
+      onHostEvent?.(event)
+      for (const each of observers) each.happened?.(event)
+    },
+  }
 }
 
 function ruleSettings({ repetition }: Limits): RuleSettings {

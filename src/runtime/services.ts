@@ -10,6 +10,7 @@ import type { Amounts } from '../core/budget.js'
 import type { Clock } from '../core/clock.js'
 import type { DeltaEvent } from '../core/records/event.js'
 import type { SideName } from '../core/records/message.js'
+import type { ThreadRecord } from '../core/records/record.js'
 import type { FileQuota } from '../core/tree.js'
 import type { Model } from '../models/port.js'
 import type { Pool } from '../pool/port.js'
@@ -47,6 +48,26 @@ export interface HostSettings {
   readonly onHostEvent: (event: HostEvent) => void
 }
 
+/** Who observes the threads of a host: spans, metrics, logs. */
+export interface Observing {
+  /** Turns are traced: one whose sender gave no trace begins one. */
+  readonly traced: true | undefined
+  /** A thread that wakes on this host. */
+  of(state: ThreadState): ObservedThread
+  /** Runs `call` as part of the trace, below the span of the effect: spans of others are then below it too. */
+  within<Value>(state: ThreadState, key: string, call: () => Promise<Value>): Promise<Value>
+  /** The trace below the span of the effect; undefined where the turn is not traced. */
+  traceOf(state: ThreadState, key: string): string | undefined
+  committed(ms: number, records: number): void
+}
+
+/** One thread as long as it is on this host. What a record ends is told when the record is durable. */
+export interface ObservedThread {
+  /** Folds the record. */
+  fold(record: ThreadRecord, fold: () => void): void
+  committed(durable: number): void
+}
+
 /** What effects need of the skein they run in. */
 export interface Services {
   readonly app: App
@@ -64,6 +85,8 @@ export interface Services {
   readonly quotas?: Quotas
   /** Undefined where the app has none. */
   readonly hooks: Hooks | undefined
+  /** Undefined where nobody observes: then nothing is measured, and nothing loaded. */
+  readonly observing: Observing | undefined
   /** Throws where the agent is not defined. `disabled`: agents that may not be called now. */
   setupOf(agent: string, side?: SideName, disabled?: readonly string[]): AgentSetup
   readonly turnRules: RulesOfAgent

@@ -10,8 +10,10 @@ import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
+import type { HostGauges } from '../observe/port.js'
 import type { AppSource } from './app/load.js'
 import { createModelGates } from './effects/model-gates.js'
+import type { ModelGates } from './effects/model-gates.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
 import { createClient, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
@@ -19,6 +21,7 @@ import { Host } from './host/host.js'
 import { Janitor } from './host/janitor.js'
 import { Quotas } from './host/quotas.js'
 import { createLoad, profileOf } from './identity.js'
+import type { Observers } from './observe/observing.js'
 import { toSettings } from './options.js'
 import type { Settings, SkeinOptions } from './options.js'
 import { openVaultFor, Reloads } from './reloads.js'
@@ -34,6 +37,8 @@ export interface Skein extends SkeinClient {
   readonly agents: readonly string[]
   /** What its app defines, as plain data. */
   definitions(): AppOutline
+  /** Prometheus text of this host; undefined where no observer counts (`metrics()` of skein/observe). */
+  metrics(): string | undefined
   /** The host in this process. */
   readonly host: {
     /** How many threads are in memory. */
@@ -67,19 +72,22 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const gates = createModelGates({ app: () => served.app, signals: backend.signals, clock, random })
     const served = new ServedApp(first, { settings, secrets, gates, blobs: backend.blobs })
-    const services = createServices({ served, settings, backend, ...defined({ quotas }) })
+    const observing = await openObservers(settings, self.profile)
+    const services = createServices({ served, settings, backend, observing, ...defined({ quotas }) })
     const host = await Host.open({ backend, services, settings: settings.host, removed: () => janitor.sweep() })
     running.host = host
     janitor.begin()
-    const client = createClient({ backend, clock, random, secrets })
+    const client = createClient({ backend, clock, random, secrets, traces: observing?.traced === true })
     const reloads = new Reloads({ source: options.app, settings, secrets, served, host })
     const close = once(async () => {
       await Promise.all([reloads.close(), janitor.close(), host.close()])
       gates.close()
       await served.close()
+      await observing?.close()
       await client.close()
     })
-    return withHost(client, { served, profile: self.profile, host, reloads, close })
+    const metrics = (): string | undefined => observing?.metrics(gaugesOf(host, gates))
+    return withHost(client, { served, profile: self.profile, host, reloads, metrics, close })
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
@@ -91,10 +99,23 @@ interface ServiceParts {
   readonly settings: Settings
   readonly backend: Backend
   readonly quotas?: Quotas
+  readonly observing: Services['observing']
+}
+
+/** Loaded only where someone observes. */
+async function openObservers({ observers, warn }: Settings, profile: HostProfile): Promise<Observers | undefined> {
+  if (observers.length === 0) return undefined
+  const observe = await import('./observe/observing.js')
+  const { name, app, appVersion, skein } = profile
+  return new observe.Observers(observers, { name, skein, ...defined({ app, appVersion }), warn })
+}
+
+function gaugesOf({ work: { awake, busy } }: Host, gates: ModelGates): HostGauges {
+  return { threadsAwake: awake, threadsBusy: busy, modelWaits: gates.waits() }
 }
 
 /** What depends on the app is read anew each time: it may have been replaced. */
-function createServices({ served, settings, backend, quotas }: ServiceParts): Services {
+function createServices({ served, settings, backend, quotas, observing }: ServiceParts): Services {
   const { clock, warn, fileQuota, childLimits } = settings
   const { leaseMs } = backend.leases
   return {
@@ -124,6 +145,7 @@ function createServices({ served, settings, backend, quotas }: ServiceParts): Se
     orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
     quota: fileQuota,
     childLimits,
+    observing,
     ...defined({ quotas }),
   }
 }
@@ -133,7 +155,7 @@ interface RunningHost {
   host?: Host
 }
 
-interface HostParts extends Pick<Skein, 'close'> {
+interface HostParts extends Pick<Skein, 'close' | 'metrics'> {
   readonly served: ServedApp
   readonly profile: HostProfile
   readonly host: Host
@@ -141,7 +163,7 @@ interface HostParts extends Pick<Skein, 'close'> {
 }
 
 /** A client, and what only the process of a host knows. */
-function withHost(client: SkeinClient, { served, profile, host, reloads, close }: HostParts): Skein {
+function withHost(client: SkeinClient, { served, profile, host, reloads, metrics, close }: HostParts): Skein {
   return {
     ...client,
     get agents() {
@@ -155,6 +177,7 @@ function withHost(client: SkeinClient, { served, profile, host, reloads, close }
       profile,
     },
     reload: (app) => reloads.reload(app),
+    metrics,
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -13,7 +13,7 @@ import { blobMissing, checkCommit, clientMayNot, storeClosed } from '../backend/
 import { anonymousHost, encodeHost } from '../backend/host-info.js'
 import type { HostInfo, HostSelf } from '../backend/host-info.js'
 import type { MemoryStore } from '../backend/memory/store.js'
-import type { Backend, Blobs, Leases, Store, StoreRole, Survey } from '../backend/port.js'
+import type { Backend, Blobs, Heads, Leases, Store, StoreRole, Survey } from '../backend/port.js'
 import { SharedStore } from './shared-store.js'
 import type { HostPresence, SimStoreOptions } from './shared-store.js'
 
@@ -142,21 +142,7 @@ class OpenStore {
         read: async (thread, range) => this.#when(() => data.read(thread, range)),
         readTree: async (root, range) => this.#when(() => data.readTree(root, range)),
       },
-      heads: {
-        get: async (thread) => this.#when(() => data.head(thread)),
-        list: async (filter, partition) =>
-          this.#when(() => {
-            const { heads, ...rest } = data.list(filter)
-            return { heads: heads.filter(({ thread }) => within(partition, thread)), ...rest }
-          }),
-        restless: async (partition) =>
-          this.#when(() => data.restless().filter(({ thread }) => within(partition, thread))),
-        follow: (told) =>
-          this.#when(() => {
-            const { stop, ...follower } = data.follow(told)
-            return { ...follower, stop: this.#stoppable(stop) }
-          }),
-      },
+      heads: this.#heads(within),
       mailbox: {
         put: async (send) => this.#when(() => shared.putMail(send)),
         read: async (thread, after) => this.#when(() => data.readMail(thread, after)),
@@ -180,6 +166,25 @@ class OpenStore {
       },
       leases: this.#leases(),
       close: async () => this.#close(),
+    }
+  }
+
+  #heads(within: (partition: number | undefined, thread: string) => boolean): Heads {
+    const { data } = this.#shared
+    return {
+      get: async (thread) => this.#when(() => data.head(thread)),
+      list: async (filter, partition) =>
+        this.#when(() => {
+          const { heads, ...rest } = data.list(filter)
+          return { heads: heads.filter(({ thread }) => within(partition, thread)), ...rest }
+        }),
+      restless: async (partition) =>
+        this.#when(() => data.restless().filter(({ thread }) => within(partition, thread))),
+      follow: (told) =>
+        this.#when(() => {
+          const { stop, ...follower } = data.follow(told)
+          return { ...follower, stop: this.#stoppable(stop) }
+        }),
     }
   }
 

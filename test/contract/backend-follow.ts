@@ -33,16 +33,16 @@ const child = (thread: string, root: string) => head(thread, { root, parent: roo
 
 export function followedHeads({ backend, open, reopen }: Context): void {
   it('J12: who follows is told all heads as of one position, then every change in its order', async () => {
-    const { position } = await made(backend(), 'a', 0)
+    const { position } = await made(backend(), ['a', 0])
     const copy = copyOf(backend())
     expect(await copy.ready).toBeGreaterThanOrEqual(position)
     expect(copy.heads()).toEqual(await listed(backend()))
     const before = copy.changes.length
     for (let n = 0; n < 5; n++) {
-      await made(backend(), `t${n}`, 0)
-      await made(backend(), 'a', n + 1, { status: `s${n}` })
+      await made(backend(), [`t${n}`, 0])
+      await made(backend(), ['a', n + 1], { status: `s${n}` })
     }
-    const last = await made(backend(), 't0', 1, { tags: ['x'] })
+    const last = await made(backend(), ['t0', 1], { tags: ['x'] })
     expect(await copy.current()).toBeGreaterThanOrEqual(last.position)
     expect(copy.heads()).toEqual(await listed(backend()))
     const positions = copy.changes.slice(before).map((change) => change.position)
@@ -51,10 +51,10 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   })
 
   it('J12: nothing is missing that is committed while the heads are read', async () => {
-    for (let n = 0; n < 30; n++) await made(backend(), `t${n}`, 0)
+    for (let n = 0; n < 30; n++) await made(backend(), [`t${n}`, 0])
     const copy = copyOf(backend())
-    const writing = Array.from({ length: 60 }, (_, n) => made(backend(), `u${n}`, 0))
-    for (let n = 0; n < 30; n++) writing.push(made(backend(), `t${n}`, 1, { status: 'working' }))
+    const writing = Array.from({ length: 60 }, (_, n) => made(backend(), [`u${n}`, 0]))
+    for (let n = 0; n < 30; n++) writing.push(made(backend(), [`t${n}`, 1], { status: 'working' }))
     await copy.ready
     await Promise.all(writing)
     await copy.current()
@@ -63,8 +63,8 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   })
 
   it('J12: a place in the list is the cursor of what comes after it', async () => {
-    for (const thread of ['a', 'b', 'c']) await made(backend(), thread, 0)
-    await made(backend(), 'a', 1)
+    for (const thread of ['a', 'b', 'c']) await made(backend(), [thread, 0])
+    await made(backend(), ['a', 1])
     const copy = copyOf(backend())
     await copy.ready
     const born = new Map(
@@ -75,9 +75,9 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   })
 
   it('J12: a removed tree is told once, none of it comes again, and its id may be used again', async () => {
-    await made(backend(), 'r', 0)
+    await made(backend(), ['r', 0])
     for (const thread of ['r/1', 'r/2']) await backend().commit(commit(thread, 0, { head: child(thread, 'r') }))
-    await made(backend(), 'other', 0)
+    await made(backend(), ['other', 0])
     const copy = copyOf(backend())
     await copy.ready
     const client = copyOf(await open('client'))
@@ -88,7 +88,7 @@ export function followedHeads({ backend, open, reopen }: Context): void {
       expect(each.heads().map(({ thread }) => thread)).toEqual(['other'])
       expect(each.changes.filter((change) => 'removed' in change)).toMatchObject([{ removed: 'r' }])
     }
-    await made(backend(), 'r', 0, { tags: ['again'] })
+    await made(backend(), ['r', 0], { tags: ['again'] })
     for (const each of [copy, client]) {
       await each.current()
       expect(each.heads()).toEqual(await listed(backend()))
@@ -97,13 +97,13 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   })
 
   it('J12: a tree that was removed, swept and made again between two looks is another tree', async () => {
-    await made(backend(), 'r', 0)
+    await made(backend(), ['r', 0])
     await backend().commit(commit('r/1', 0, { head: child('r/1', 'r') }))
     const copy = copyOf(await open('client'))
     await copy.ready
     await backend().trees.remove({ root: 'r', expected: 1, epoch: 1 })
     for (let more = true; more;) more = (await backend().trees.sweep({ olderThanMs: -1_000 })).more
-    await made(backend(), 'r', 0)
+    await made(backend(), ['r', 0])
     await copy.current()
     expect(copy.heads()).toEqual(await listed(backend()))
     expect(copy.heads()).toHaveLength(1)
@@ -112,22 +112,22 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   it('J12: two who follow are told the same; one that has stopped hears nothing more', async () => {
     const [one, two] = [copyOf(backend()), copyOf(await open('client'))]
     await Promise.all([one.ready, two.ready])
-    await made(backend(), 'a', 0)
+    await made(backend(), ['a', 0])
     await Promise.all([one.current(), two.current()])
     expect(one.heads()).toEqual(two.heads())
     one.stop()
-    await made(backend(), 'b', 0)
+    await made(backend(), ['b', 0])
     await two.current()
     expect([one.heads().length, two.heads().length]).toEqual([1, 2])
   })
 
   it('J12: a client follows on from one host to the next', async () => {
-    await made(backend(), 'a', 0)
+    await made(backend(), ['a', 0])
     const copy = copyOf(await open('client'))
     await copy.ready
     await reopen()
-    await made(backend(), 'b', 0)
-    await made(backend(), 'a', 1, { status: 'working' })
+    await made(backend(), ['b', 0])
+    await made(backend(), ['a', 1], { status: 'working' })
     await copy.current()
     expect(copy.heads()).toEqual(await listed(backend()))
   })
@@ -135,7 +135,7 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   it('J12: heads that are too long for a header keep their place in the order', async () => {
     const copy = copyOf(backend())
     await copy.ready
-    for (let n = 0; n < 4; n++) await made(backend(), `t${n}`, 0, n % 2 ? {} : { says: 'x'.repeat(20_000) })
+    for (let n = 0; n < 4; n++) await made(backend(), [`t${n}`, 0], n % 2 ? {} : { says: 'x'.repeat(20_000) })
     await copy.current()
     expect(copy.heads()).toEqual(await listed(backend()))
     const second = copyOf(backend())
@@ -144,10 +144,10 @@ export function followedHeads({ backend, open, reopen }: Context): void {
   })
 }
 
+/** Commits to `[thread, expected]`. */
 async function made(
   backend: Backend,
-  thread: string,
-  expected: number,
+  [thread, expected]: readonly [string, number],
   fields: Partial<StoredHead> = {},
 ): Promise<{ readonly position: number }> {
   const result = await backend.commit(commit(thread, expected, { head: head(thread, fields) }))

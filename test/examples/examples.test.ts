@@ -58,6 +58,8 @@ test('every example has a test here and is a short read', () => {
     '15-skills',
     '16-real-model',
     '19-openai-client',
+    '20-mcp',
+    '21-a2a',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -373,6 +375,35 @@ test('H1: 19-openai-client: the client of OpenAI talks to an agent, and a person
     'attempt 1: order 17 leaves today.',
     'attempt 2: order 17 leaves today.',
     'the thread has 4 messages',
+  ])
+})
+
+test('E5: 20-mcp: the official client asks an agent, and its person lets a call run', async () => {
+  const text = await printed(main('20-mcp'))
+  expect(text.split('\n').filter((line) => !line.startsWith('  …'))).toEqual([
+    'the clerk is a tool: Knows about orders and parcels of the shop',
+    'order 17 was lost in Porto.',
+    '',
+    '? clerk asks to call resend.',
+    '  Send the goods again?',
+    '  {',
+    '    "order": 17',
+    '  }',
+    'order 17 leaves today.',
+    '',
+    '2 resources, one of them the messages of the thread',
+    '',
+  ])
+  expect(text).toContain('  … calls track\n  … track: done\n')
+})
+
+test('E4: 21-a2a: an agent of one skein is a subagent of another', async () => {
+  expect((await printed(main('21-a2a'))).trimEnd().split('\n')).toEqual([
+    'the card: {"name":"guide","description":"Says what to see in a town","ver…',
+    'subagent_create → "Which town?"',
+    'subagent_message → "In Porto: the bridge, the cellars, the sea."',
+    'The plan. In Porto: the bridge, the cellars, the sea.',
+    'there: user, assistant, user, assistant',
   ])
 })
 

@@ -18,10 +18,11 @@ const blocksOf = (path: string): readonly string[] =>
 /** What the fragments of the documents take for granted. */
 const prelude = `
 import {
-  SkeinError, connectSkein, createSkein, defineAgent, defineHook, defineModel, definePrompt, defineTool, fromMcp, fromSkills,
+  SkeinError, connectSkein, createSkein, defineAgent, defineHook, defineModel, definePrompt, defineTool, fromA2A, fromMcp, fromSkills,
   fromTools, hasToolCall, hostTools, local, maxCost, memory, nats, stepCountIs,
 } from 'skein'
 import type { Definition, ModelReply, ModelRequest, Run, Skein, Thread, ToolState } from 'skein'
+import { serveMcp } from 'skein/server'
 import { scriptedModel } from 'skein/testing'
 import { z } from 'zod'
 declare const skein: Skein, client: Skein, thread: Thread, run: Run, state: ToolState, app: Definition[]
@@ -37,11 +38,11 @@ function asScope(block: string): string {
   return `${prelude}{\n${code}\n}\n`
 }
 
-const wholeFiles = ['tools.md', 'simulation.md', 'http.md']
+const wholeFiles = ['tools.md', 'simulation.md', 'http.md', 'observability.md']
 
 test.each(wholeFiles)('the code in docs/%s compiles, read as one file', async (name) => {
   const code = blocksOf(join('docs', name)).join('\n')
-  expect(code).toMatch(/defineTool\(|createHandler\(/)
+  expect(code).toMatch(/defineTool\(|createHandler\(|createSkein\(/)
   expect(await typeErrors([code])).toBe('')
 })
 

@@ -51,6 +51,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   watch: ['journal'],
   journal: [],
   app: [],
+  observe: [],
 }
 
 /** Types that rooms share. */

@@ -6,6 +6,7 @@
  * - A body that is aborted or timed out has lost its result, even if it goes on to return one.
  */
 import type { ToolDefinition, ToolState } from '../../src/agent/define.js'
+import { runWithin } from '../../src/core/trace/active-trace.js'
 import type { Clock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
@@ -41,7 +42,9 @@ interface Invocation {
 
 export function invoke(tool: ToolDefinition, job: ToolJob, services: InvokeServices): Promise<Returned> {
   const recorder = new CallRecorder(tool, job, services)
-  const run = (): Promise<Returned> => carryOut({ tool, recorder, services })
+  const { trace } = job
+  const carry = (): Promise<Returned> => carryOut({ tool, recorder, services })
+  const run = trace === undefined ? carry : (): Promise<Returned> => runWithin(trace, carry)
   return services.within ? services.within(recorder, run) : run()
 }
 

@@ -103,7 +103,17 @@ async function runTask(
   task: WorkerTask,
   port: CallPort,
 ): Promise<Returned | undefined> {
-  const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {}, secrets = [], hasParent } = task
+  const {
+    tool: name,
+    args,
+    threadId,
+    idempotencyKey,
+    run: part = execute,
+    env = {},
+    secrets = [],
+    hasParent,
+    trace,
+  } = task
   const find = await findTool.catch((thrown: unknown) => notLoaded(thrown))
   if (typeof find !== 'function') return failed(find)
   const found = find(name)
@@ -118,7 +128,7 @@ async function runTask(
     run: part,
     env,
     secrets,
-    ...defined({ hasParent: hasParent || undefined }),
+    ...defined({ hasParent: hasParent || undefined, trace }),
     cancel: port.cancel,
     snapshot: createRemoteSnapshot(port, contents, task.contexts),
     emit: (output) => port.emit(output),

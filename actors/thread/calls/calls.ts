@@ -18,14 +18,24 @@ import { applyChanges } from '../../../src/core/tree.js'
 import { countOutcome } from '../decide/policy.js'
 import { deniedOutcome, takeResults } from '../turn/results.js'
 import { close, edit, fill, hold, release, settle } from './slots.js'
+import type { Slot } from './slots.js'
 import type { ThreadState } from '../state.js'
 
 export function callReturned(state: ThreadState, record: CallReturned & { readonly at: number }): boolean {
   if (!fill(state.slots, record.index, record)) return false
+  noteTimes(state.slots.items[record.index], record)
   takeResults(state, record.at)
   // Calls behind it may be startable now (TS2: what is wanted has changed).
   if (state.slots.ordered) state.effectsEpoch++
   return true
+}
+
+/** The last run counts. A child's files are merged after its answer: the call began with the child. */
+function noteTimes(slot: Slot | undefined, { took, at }: CallReturned & { readonly at: number }): void {
+  if (!slot) return
+  slot.endedAt = at
+  slot.took = took
+  if (!slot.call.child) slot.startedAt = at - (took?.ranMs ?? 0)
 }
 
 export function callHeld(
@@ -120,6 +130,7 @@ export function callDecided(state: ThreadState, record: CallDecided): boolean {
   const slot = slots.items[index]
   if (!slot?.hold || slot.outcome) return false
   if (decision === 'reject') {
+    slot.endedAt = state.updatedAt
     close(slots, slot, deniedOutcome(slot, record))
     takeResults(state, state.updatedAt)
     return true

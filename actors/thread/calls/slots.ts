@@ -21,6 +21,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import type { Json } from '../../../src/core/json.js'
 import type { SideName } from '../../../src/core/records/message.js'
+import type { Took } from '../../../src/core/took.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
 
 export interface Slot {
@@ -60,6 +61,10 @@ export interface Slot {
   tries: number | undefined
   /** Its hooks have decided, or are not asked any more. */
   checked: true | undefined
+  /** When its body or its child began, and when it was answered; how long its body took. For people, not for rules. */
+  startedAt: number | undefined
+  endedAt: number | undefined
+  took: Took | undefined
 }
 
 /** All fields from the beginning: slots of one shape are fast to read. */
@@ -85,6 +90,9 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
     again: undefined,
     tries: undefined,
     checked: undefined,
+    startedAt: undefined,
+    endedAt: undefined,
+    took: undefined,
   }
 }
 

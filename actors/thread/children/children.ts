@@ -101,6 +101,7 @@ function beginCall(state: ThreadState, record: ChildCalled & { readonly at: numb
   if (!slot?.call.child || slot.sent || slot.outcome) return false
   slot.sent = true
   slots.sent++
+  slot.startedAt = record.at
   slots.called = record.index + 1
   const start = startOf(state, record)
   if (!start) {
@@ -200,7 +201,10 @@ type Answer = Pick<
 function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' | 'noted' {
   const { reference, outcome, call, quiet } = answer
   const slot = waitingSlot(state, reference, call)
-  if (slot) return fillSlot(state.slots, slot, { child, answer })
+  if (slot) {
+    slot.endedAt = state.updatedAt
+    return fillSlot(state.slots, slot, { child, answer })
+  }
   if (quiet && !outcome.ok) child.statusText = failureText(outcome.failure)
   if (call === undefined && !quiet) queueAnswer(state, child, answer)
   return 'noted'

@@ -7,6 +7,7 @@
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
+import { callKey } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import { failureText } from '../../../src/core/records/message.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
@@ -17,6 +18,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from '../../../src/core/records/record.js'
+import { traceBelow } from '../../../src/core/trace/trace.js'
 import { frameChildText } from './frame.js'
 import type { Decision } from '../decide/decision.js'
 import { declineTexts, valuesDeclined } from '../turn/results.js'
@@ -29,8 +31,12 @@ export function defer(
   calls: readonly RecordedCall[],
   origin: Pick<DeferredChild, 'at' | 'side'>,
 ): void {
-  for (const { tool, deferred } of calls)
-    if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...origin }
+  const { id, step, turn } = state
+  for (const [index, { tool, deferred }] of calls.entries()) {
+    if (!deferred) continue
+    const trace = turn?.trace && traceBelow(turn.trace, id, callKey(step, index))
+    state.requests[deferred.request] = { ...deferred, tool, ...origin, ...defined({ trace }) }
+  }
 }
 
 export function provide(
@@ -103,14 +109,16 @@ function provided({ requests }: ThreadState, { request, keys, set }: VariablesPr
 /** The next child that has its values and may start. */
 export function dueDeferred(state: ThreadState): Fact | undefined {
   if (state.position.gate !== 'open') return undefined // LF1: a paused thread calls no child
-  for (const { request, child, ready, files } of Object.values(state.requests)) {
+  for (const { request, child, ready, files, trace } of Object.values(state.requests)) {
     if (!ready) continue
     const own = {
       keys: [...new Set([...(child.own?.keys ?? []), ...ready.keys])],
       set: { ...child.own?.set, ...ready.set },
     }
     const terms = termsFor(state, child, { attachments: files, verb: 'started' })
-    if (terms) return { type: 'child.booted', request, child: 'refused' in terms ? child : { ...child, own }, ...terms }
+    if (!terms) continue
+    const begun = 'refused' in terms ? child : { ...child, own }
+    return { type: 'child.booted', request, child: begun, ...terms, ...defined({ trace }) }
   }
   return undefined
 }

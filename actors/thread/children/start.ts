@@ -13,6 +13,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import { callId } from '../../../src/core/records/message.js'
 import type { SideName } from '../../../src/core/records/message.js'
 import type { ChildBooted, ChildCall, ChildCalled, ChildRestarted } from '../../../src/core/records/record.js'
+import { traceBelow } from '../../../src/core/trace/trace.js'
 import { freezeTree } from '../../../src/core/tree.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
 import { mayStartChild } from './admission.js'
@@ -33,6 +34,8 @@ export interface Start extends StartTerms {
   readonly attempt: number
   /** When earlier ones have failed. */
   readonly failures: readonly number[]
+  /** The trace of the turn that asked for it, below the call. */
+  readonly trace?: string
 }
 
 /** What a supervised child was asked, while that is not answered. */
@@ -103,7 +106,7 @@ export function startOf(state: ThreadState, record: Starting): Start | undefined
 }
 
 function startOfCall(
-  { id, files, slots }: ThreadState,
+  { id, files, slots, turn }: ThreadState,
   { step, index, attachments, grant }: ChildCalled,
 ): Start | undefined {
   const slot = slots.items[index]
@@ -111,18 +114,20 @@ function startOfCall(
   if (!call) return undefined
   const base = call.files === 'fork' ? (slot.base ?? freezeTree(files)) : undefined
   const waits = call.blocking ? callId(step, index) : undefined
+  const trace = turn?.trace && traceBelow(turn.trace, id, callKey(step, index))
   return {
     call,
     key: keyOfCall(id, step, index),
     attempt: 1,
     failures: [],
-    ...defined({ attachments, grant, base, side: slots.side, waits }),
+    ...defined({ attachments, grant, base, side: slots.side, waits, trace }),
   }
 }
 
-function startOfDeferred({ id, files }: ThreadState, { child: call, request, attachments, grant }: ChildBooted): Start {
+function startOfDeferred({ id, files }: ThreadState, record: ChildBooted): Start {
+  const { child: call, request, attachments, grant, trace } = record
   const base = call.files === 'fork' ? freezeTree(files) : undefined
-  return { call, key: `${id}/${request}`, attempt: 1, failures: [], ...defined({ attachments, grant, base }) }
+  return { call, key: `${id}/${request}`, attempt: 1, failures: [], ...defined({ attachments, grant, base, trace }) }
 }
 
 function startOfRestart(

@@ -129,7 +129,7 @@ function withContext(changes: Changes | undefined, context: CommandByKind['messa
 }
 
 function messageReceived(state: ThreadState, id: string, message: Omit<CommandByKind['message'], 'kind'>): Fact {
-  const { text, role, delivery, silent, replyTo, attachments, listed, grant, rules, hooks } = message
+  const { text, role, delivery, silent, replyTo, attachments, listed, grant, rules, hooks, trace } = message
   const run = runOf(state, id, delivery)
   return {
     type: 'message.received',
@@ -137,7 +137,7 @@ function messageReceived(state: ThreadState, id: string, message: Omit<CommandBy
     text,
     role,
     delivery,
-    ...defined({ run, silent, replyTo, attachments, listed, grant, rules, hooks }),
+    ...defined({ run, silent, replyTo, attachments, listed, grant, rules, hooks, trace }),
   }
 }
 

@@ -52,6 +52,8 @@ export interface DecisionContext {
   readonly session?: { readonly maxTurns: number }
   /** What definitions say about the steps of a turn; fixed when it starts. */
   readonly rules?: TurnRules
+  /** The host traces: a turn whose sender gave no trace begins one. */
+  readonly traced?: true
   /** How much the thread's files may hold. Default: any amount. */
   readonly quota?: FileQuota
 }
@@ -65,13 +67,13 @@ export function refuse(code: Failure['code'], message: string): Refusal {
 export function turnStarted(
   state: ThreadState,
   run: string,
-  { now, maxWallClockMs, limits, session, rules }: DecisionContext,
+  { now, maxWallClockMs, limits, session, rules, traced }: DecisionContext,
 ): Fact {
   return {
     type: 'turn.started',
     run,
     ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }),
-    ...defined({ limits, rules }),
+    ...defined({ limits, rules, traced }),
     ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }),
   }
 }

@@ -10,6 +10,7 @@ import type {
   TurnEnded,
   TurnStarted,
 } from '../../../src/core/records/record.js'
+import { ownTrace } from '../../../src/core/trace/trace.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
 import { abandonCalls } from '../children/children.js'
 import { detailOf, stopAtLimit } from '../decide/limits.js'
@@ -68,11 +69,23 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     checked: undefined,
     goneOn: 0,
     callResults: undefined,
+    trace: traceOfTurn(state, record, resumes),
   }
   openViews(state, rules)
   for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
   stopAtLimit(state)
   return true
+}
+
+/** The sender's; of a turn that is resumed, the one it had; else one of its own, where its host traces. */
+function traceOfTurn(
+  { id, path, queue, lastTurn }: ThreadState,
+  { run, traced }: TurnStarted,
+  resumes: boolean,
+): string | undefined {
+  const asked = queue.find(({ message }) => message.id === run)?.trace
+  const before = resumes ? lastTurn?.trace : undefined
+  return asked ?? before ?? (traced && ownTrace(path[0] ?? id, run))
 }
 
 function beganBy({ queue, queuedCalls }: ThreadState, run: string): Began {
@@ -194,7 +207,7 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
   // TS3: a step that was asked for and never answered is spent, also one that hooks have decided about.
-  const { text, output, callResults: given, from, session, began, messageRules, last, ready } = state.turn
+  const { text, output, callResults: given, from, session, began, messageRules, last, ready, trace } = state.turn
   const isBegun = interrupted.has(record.reason) || last === 'wanted' || ready === state.step + 1
   if (state.position.work === 'thinking' && isBegun) state.step++
   const { run, reason, failure, detail, attachments } = record
@@ -203,7 +216,7 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
     from,
     reason,
     text,
-    ...defined({ output, given, failure, detail: detail || undefined, attachments, messageRules }),
+    ...defined({ output, given, failure, detail: detail || undefined, attachments, messageRules, trace }),
     ...(session && { side: session.side }),
   }
   state.turn = undefined

@@ -9,6 +9,7 @@ import type { Media } from '../media.js'
 import type { SideName } from './message.js'
 import type { ChildCall, Deferred, OutgoingMessage } from './child.js'
 import type { SessionRole } from './session.js'
+import type { Took } from '../took.js'
 
 export type StopReason =
   | 'completed'
@@ -158,6 +159,7 @@ export interface Landed {
   readonly told?: readonly OutgoingMessage[]
   /** All events of a generator. */
   readonly preliminaries?: readonly Json[]
+  readonly took?: Took
 }
 
 /** The body has ended. */

@@ -100,6 +100,8 @@ export interface ChildBooted {
   readonly attachments?: FrozenTree
   /** What it may spend. */
   readonly grant?: Amounts
+  /** The trace of the turn that asked for it, below the call. */
+  readonly trace?: string
   /** It was not created after all. */
   readonly refused?: Failure
 }

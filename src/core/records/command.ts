@@ -13,6 +13,7 @@ import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
 import type { Landed } from './call.js'
 import { messageRulesSchema } from './stop.js'
+import { traceSchema } from '../trace/trace.js'
 import { isFrozenTree, isPlainPath } from '../tree.js'
 import type { FrozenTree } from '../tree.js'
 
@@ -76,6 +77,8 @@ const said = {
   grant: amounts.optional(),
   /** When the turn that reads it stops. */
   rules: messageRulesSchema.optional(),
+  /** The trace that its sender is in. */
+  trace: traceSchema.optional(),
 }
 
 /** By the name of a tool, or `shared`. A caller gives fields to set; its host makes whole contexts of them. */

@@ -54,6 +54,11 @@ export interface Message {
   readonly silent?: boolean
 }
 
+/** A message, and the record with which it was read. */
+export interface NumberedMessage extends Message {
+  readonly seq: number
+}
+
 /** The message for lists and streams: without provider data. */
 export function shown(message: Message): Message {
   if (!message.kept) return message

@@ -52,6 +52,7 @@ import type { ContextReduced } from './context.js'
 import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { MessageRules } from './stop.js'
+import type { Took } from '../took.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
@@ -163,6 +164,8 @@ export interface MessageReceived {
   readonly hooks?: readonly AskedHook[]
   /** When the turn that reads it stops. */
   readonly rules?: MessageRules
+  /** The trace that its sender is in, as a W3C `traceparent`: the turn that it begins is part of it. */
+  readonly trace?: string
 }
 
 /** A message reads otherwise from now on, or is taken out of what is read. What was recorded of it stays. */
@@ -182,6 +185,8 @@ export interface TurnStarted {
   /** Two sides speak by turns: which is first, and after how many turns of each the session ends. */
   readonly session?: { readonly side: SideName; readonly maxTurns: number }
   readonly rules?: TurnRules
+  /** Its host traces it, and its sender gave no trace: it begins one of its own (`ownTrace`). */
+  readonly traced?: true
 }
 
 export interface ModelReplied {
@@ -217,6 +222,7 @@ export interface ModelReplied {
   readonly side?: SideName
   /** What people call whoever speaks. */
   readonly label?: string
+  readonly took?: Took
 }
 
 /** Files or values were changed from outside. */

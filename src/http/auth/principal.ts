@@ -23,7 +23,7 @@ export interface Principal {
 /** Who may do everything: where authentication is switched off, on loopback. */
 export const everyone: Principal = { name: 'local', scopes: ['admin'] }
 
-function hasScope({ scopes: held }: Principal, scope: Scope): boolean {
+export function hasScope({ scopes: held }: Principal, scope: Scope): boolean {
   return held.includes('admin') || held.includes(scope) || (scope === 'read' && held.includes('write'))
 }
 
@@ -47,6 +47,18 @@ export function checkUnbound(principal: Principal): void {
       { status: 403, code: 'FORBIDDEN' },
       `the key ${JSON.stringify(principal.name)} is bound to some trees, and this is about all of them`,
     )
+}
+
+interface Access {
+  readonly scope: Scope
+  /** What is asked for belongs to the tree of this thread. */
+  readonly thread?: string
+}
+
+/** Throws where the principal has not the scope, and, as for a thread that is not there, where it is not its tree. */
+export async function checkAccess(skein: SkeinClient, principal: Principal, { scope, thread }: Access): Promise<void> {
+  checkScope(principal, scope)
+  if (thread !== undefined) await createTreeGuard(skein, principal).checkThread(thread)
 }
 
 /** Which trees a principal sees, as far as one request asks. */

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { Run, RunResult, Thread, ThreadInfo } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
-import { route } from '../route.js'
+import { route, traceOf } from '../route.js'
 import { callIdText, contexts, count, done, flag, isDone, message, messageId, runResult, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
@@ -59,7 +59,8 @@ const sendMessage = route({
     const files = attachments?.map((each) =>
       typeof each === 'string' ? each : { name: each.name, content: Buffer.from(each.base64, 'base64') },
     )
-    const run = target.send(text, defined({ ...rest, id: key, attachments: files }))
+    const sent = { ...rest, ...traceOf({ skein, request }), id: key, attachments: files }
+    const run = target.send(text, defined(sent))
     await run.accepted()
     const outcome = query.wait === undefined ? {} : await outcomeWithin({ target, run, signal }, query.wait)
     return runAnswer(run, outcome)

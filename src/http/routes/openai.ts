@@ -24,7 +24,7 @@ import {
 import type { ChatLine, ChatRequest, Completion } from '../faces/openai.js'
 import { StepWords } from '../faces/step-words.js'
 import { HttpProblem, badRequest, toProblem } from '../problem.js'
-import { route } from '../route.js'
+import { route, traceOf } from '../route.js'
 import type { RouteScene } from '../route.js'
 import { threadId } from '../schemas.js'
 import { dataStream } from '../stream/server-sent-events.js'
@@ -74,7 +74,7 @@ const completions = route({
     const key = scene.request.headers.get('idempotency-key')
     const id = idOf(thread.id, key ?? body.messages.map(({ role, content }) => [role, content]))
     // A turn of its own: an answer belongs to one message.
-    const run = thread.send(last, { id, delivery: 'new_turn' })
+    const run = thread.send(last, { id, delivery: 'new_turn', ...traceOf(scene) })
     await run.accepted()
     const completion = { thread: thread.id, run: run.id, agent: thread.agent, createdAt: scene.clock.now() }
     return body.stream === true

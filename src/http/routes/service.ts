@@ -104,6 +104,25 @@ const agents = route({
   run: async ({ skein }) => ({ agents: servedOutline(skein).agents }),
 })
 
+const metrics = route({
+  method: 'get',
+  path: '/metrics',
+  name: 'get_metrics',
+  summary: 'Metrics of this host in Prometheus text; for keys that are not bound to trees or tags.',
+  scope: 'read',
+  answer: { status: 200, description: 'Prometheus text, version 0.0.4', type: 'text' },
+  async run({ skein, principal }) {
+    checkUnbound(principal)
+    const text = skein.metrics?.()
+    if (text !== undefined)
+      return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
+    throw new HttpProblem(
+      { status: 404, code: 'NOT_FOUND' },
+      'nothing is counted here: give createSkein the observer metrics() of skein/observe, or skein serve --metrics',
+    )
+  },
+})
+
 const longestTokenMs = 7 * 24 * 60 * 60 * 1_000
 
 const mintToken = route({
@@ -139,4 +158,4 @@ const mintToken = route({
   },
 })
 
-export const serviceRoutes = [health, ready, hosts, waits, definitions, agents, mintToken]
+export const serviceRoutes = [health, ready, metrics, hosts, waits, definitions, agents, mintToken]

@@ -5,7 +5,19 @@ import { defined } from '../../core/defined.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
 import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
-import { budget, changed, contexts, count, done, flag, isDone, threadId, threadInfo, usage } from '../schemas.js'
+import {
+  budget,
+  changed,
+  contexts,
+  count,
+  done,
+  flag,
+  isDone,
+  messageId,
+  threadId,
+  threadInfo,
+  usage,
+} from '../schemas.js'
 import { HttpProblem } from '../problem.js'
 
 const statuses = [
@@ -180,10 +192,11 @@ const stopThread = route({
   method: 'post',
   path: '/threads/{thread}/stop',
   name: 'stop_turn',
-  summary: 'Ends the running turn. The thread takes further messages.',
+  summary:
+    'Ends the running turn; with `run`, only where it is the turn of that run. The thread takes further messages.',
   scope: 'write',
   params: thread,
-  body: z.strictObject(reason).optional(),
+  body: z.strictObject({ ...reason, run: messageId.optional() }).optional(),
   answer: { status: 200, description: 'Whether there was one', schema: changed },
   isTool: true,
   run: async ({ skein, params, body = {} }) => ({

@@ -15,7 +15,7 @@ import { answerOf } from '../faces/answer.js'
 import { UiWriter, runOfAnswer } from '../faces/ui-chunks.js'
 import type { UiChunk } from '../faces/ui-chunks.js'
 import { badRequest, toProblem } from '../problem.js'
-import { route } from '../route.js'
+import { route, traceOf } from '../route.js'
 import type { RouteAnswer, RouteScene } from '../route.js'
 import { callIdText, messageId, threadId } from '../schemas.js'
 import { dataStream } from '../stream/server-sent-events.js'
@@ -69,7 +69,7 @@ const postUi = route({
       throw badRequest('trigger: a thread keeps what was said, and says nothing anew; send another message')
     const thread = await scene.skein.threads.get(id)
     if (last.role === 'assistant') return decide(scene, thread, last)
-    const run = thread.send(userText(last), { id: sentId(last.id), delivery: 'new_turn' })
+    const run = thread.send(userText(last), { id: sentId(last.id), delivery: 'new_turn', ...traceOf(scene) })
     await run.accepted()
     return streamOf(scene, { thread, run })
   },

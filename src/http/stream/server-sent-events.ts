@@ -75,15 +75,17 @@ export interface DataStreamOptions extends EventStreamOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** What a client is told of a stream that breaks. */
   readonly failed: (thrown: unknown) => unknown
+  /** The last line. Default `[DONE]`; empty: none. */
+  readonly last?: string
 }
-
-const doneText = 'data: [DONE]\n\n'
 
 /** Data without names and cursors, and `[DONE]` at its end, for clients that know no other streams. */
 export function dataStream(
   begin: (signal: AbortSignal) => AsyncGenerator<unknown, void, undefined>,
   options: DataStreamOptions,
 ): Response {
+  const { last = '[DONE]' } = options
+  const doneText = last === '' ? '' : `data: ${last}\n\n`
   const dataText = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
   const left = new AbortController()
   const values = begin(AbortSignal.any([options.signal, left.signal]))
@@ -93,7 +95,8 @@ export function dataStream(
       if (isDone) return undefined
       const { done, value } = await values.next()
       isDone = done === true
-      return isDone ? doneText : dataText(value)
+      if (!isDone) return dataText(value)
+      return doneText === '' ? undefined : doneText
     },
     stop: () => left.abort(),
   }

@@ -61,7 +61,7 @@ export interface WorkerCall {
 const shortMs = 5_000
 
 function toTask(job: ToolJob, reportsBegin: boolean): WorkerTask {
-  const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets } = job
+  const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets, trace } = job
   const { contexts } = job.snapshot
   return {
     call: 0,
@@ -72,7 +72,7 @@ function toTask(job: ToolJob, reportsBegin: boolean): WorkerTask {
     ...(run.part !== 'execute' && { run }),
     ...(Object.keys(env).length > 0 && { env }),
     ...(secrets.length > 0 && { secrets }),
-    ...defined({ contexts, hasParent: hasParent || undefined, reportsBegin: reportsBegin || undefined }),
+    ...defined({ contexts, trace, hasParent: hasParent || undefined, reportsBegin: reportsBegin || undefined }),
   }
 }
 
@@ -94,11 +94,14 @@ export class CallAttempt implements WorkerListener {
   #endedBy: Failure | undefined
   #timeLimit: TimeLimit | undefined
   #snapshots: SnapshotServer | undefined
+  /** Since when it waits for a place. */
+  #waitsSince: number
 
   constructor({ job, limit, acts }: WorkerCall, services: AttemptServices) {
     this.#job = job
     this.#callLimit = limit
     this.#services = services
+    this.#waitsSince = services.clock.now()
     this.#task = toTask(job, acts || this.#isShort)
     this.#result = new Promise((resolve) => (this.#resolve = resolve))
   }
@@ -115,6 +118,8 @@ export class CallAttempt implements WorkerListener {
     if (!worker) return this.die('the pool was closed')
     this.#worker = worker
     this.#hasPlace = true
+    if (worker.loaded) this.#tellWait()
+    else void worker.loading.then(() => this.#tellWait())
     this.#task.call = worker.nextCallNumber()
     worker.addCall(this.#task.call, this)
     if (this.#task.secrets) worker.secrets.add(this.#task.secrets)
@@ -122,6 +127,11 @@ export class CallAttempt implements WorkerListener {
     if (this.#isShort) return
     if (worker.loaded) this.#startTimeLimit()
     else if (this.#callLimit) void worker.loading.then(() => this.#startTimeLimit())
+  }
+
+  /** The wait for a place and for a worker that has loaded the app is over. */
+  #tellWait(): void {
+    this.#job.waited?.(this.#services.clock.now() - this.#waitsSince)
   }
 
   get #isShort(): boolean {
@@ -234,8 +244,10 @@ export class CallAttempt implements WorkerListener {
   #returnToPlace(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#settled || !this.#worker) return resolve()
+      this.#waitsSince = this.#services.clock.now()
       const proceed = (): void => {
         this.#hasPlace = true
+        this.#tellWait()
         resolve()
       }
       this.#cleanups.push(this.#services.places.comeBack(this.#worker, proceed, this.#job.shares))

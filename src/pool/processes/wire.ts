@@ -12,7 +12,10 @@ import type { FileNodeInfo, FileUsage } from '../../files/port.js'
 import type { Entries, ToolJob, NewContent, BodyPart, Returned, ToolOutput, ValueAt } from '../port.js'
 
 /** A call with as few fields as possible: the cost of a message is mostly its size. */
-export interface WorkerTask extends Pick<ToolJob, 'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent'> {
+export interface WorkerTask extends Pick<
+  ToolJob,
+  'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent' | 'trace'
+> {
   /** Default: `execute`. */
   readonly run?: BodyPart
   readonly env?: ToolJob['env']

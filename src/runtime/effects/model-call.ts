@@ -7,11 +7,13 @@
  */
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import { createCancel } from '../../core/async/cancel.js'
+import { modelKey } from '../../core/effect.js'
 import type { ModelEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
 import type { Redactor } from '../../core/redact/redact.js'
+import type { Took } from '../../core/took.js'
 import type { ModelReply } from '../../models/port.js'
 import { askAfterStep } from '../hooks/call-questions.js'
 import type { AgentSetup } from '../resolve/agent-setup.js'
@@ -37,7 +39,11 @@ export class ModelCall implements RunningEffect {
     this.#owner = owner
     this.#step = step
     this.#redactor = services.envs.redactor(owner.state)
-    this.#stream = new ModelStream(owner, step, { cancel: this.#cancel, redactor: this.#redactor })
+    this.#stream = new ModelStream(owner, step, {
+      cancel: this.#cancel,
+      redactor: this.#redactor,
+      clock: services.clock,
+    })
     this.#ask().then(
       (landing) => owner.land(landing),
       (thrown: unknown) => owner.land(this.#failed(thrown)),
@@ -55,16 +61,19 @@ export class ModelCall implements RunningEffect {
     const model = known instanceof Promise ? await known : known
     const after = services.hooks?.of(state.agent, state.turn?.session?.side).after_step
     if (after?.some(({ show }) => show === 'after')) this.#stream.withhold()
-    const answer = await model.call(toRequest(setup, state, { envs, read: this.#read }), this.#stream)
+    const request = toRequest(setup, state, { envs, read: this.#read })
+    const call = (): Promise<ModelReply> => model.call(request, this.#stream)
+    const answer = await (services.observing?.within(state, modelKey(this.#step), call) ?? call())
+    const { took } = this.#stream
     const reply = this.#redactor ? maskReply(this.#redactor, checkReply(setup.model.name, answer)) : answer
     this.#stream.end()
     const cancel = this.#cancel
-    if (!after) return toLanding(services, setup, { step: this.#step, reply, state, cancel })
-    return this.#askHooks(setup, checkReply(setup.model.name, reply))
+    if (!after) return toLanding(services, setup, { step: this.#step, reply, state, cancel, took })
+    return this.#askHooks(setup, checkReply(setup.model.name, reply), took)
   }
 
   /** K1: hooks may change the reply before anything of it is recorded. */
-  async #askHooks(setup: AgentSetup, said: ModelReply): Promise<Landing> {
+  async #askHooks(setup: AgentSetup, said: ModelReply, took: Took | undefined): Promise<Landing> {
     const services = this.#services
     const { state } = this.#owner
     const step = this.#step
@@ -76,7 +85,7 @@ export class ModelCall implements RunningEffect {
       (await askAfterStep(services.hooks, asking, { reply: said, model: said.model ?? setup.model.name }))
     const { reply = said, block } = asked?.value ?? {}
     this.#stream.replace(reply.text)
-    return toLanding(services, setup, { step, reply, state, cancel, ...defined({ acted: asked?.acted, block }) })
+    return toLanding(services, setup, { step, reply, state, cancel, took, ...defined({ acted: asked?.acted, block }) })
   }
 
   readonly #read = (hash: string): Promise<Uint8Array | undefined> => readMedia(this.#services.blobs, hash)

@@ -23,6 +23,8 @@ export interface ThreadWait extends ModelWait {
 export interface ModelGates {
   /** The gate of a model of the app. */
   gate(model: string): RateLimitGate
+  /** Calls of this host that wait, by model. */
+  waits(): Readonly<Record<string, number>>
   close(): void
 }
 
@@ -74,6 +76,7 @@ export function createModelGates({ app, signals, clock, random }: GateServices):
   ]
   return {
     gate,
+    waits: () => Object.fromEntries([...gates].map(([model, each]) => [model, each.waiting(maxListed).length])),
     close: () => stops.forEach((stop) => stop()),
   }
 }

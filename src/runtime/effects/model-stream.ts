@@ -6,10 +6,13 @@
  *     are what the whole text would have been).
  */
 import type { Cancel } from '../../core/async/cancel.js'
+import type { Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Redactor, TextStream } from '../../core/redact/redact.js'
+import { tookOf } from '../../core/took.js'
+import type { Took } from '../../core/took.js'
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../../models/port.js'
 import { ReplyMeter } from '../../models/retry/reply-limits.js'
 import type { EffectOwner } from '../services.js'
@@ -22,12 +25,20 @@ interface CallArgs {
   readonly text: TextStream
 }
 
+interface StreamServices {
+  readonly cancel: Cancel
+  readonly redactor: Redactor | undefined
+  readonly clock: Clock
+}
+
 /** A class: a swarm asks its models thousands of times a second. */
 export class ModelStream implements ModelCallOptions {
   readonly #owner: EffectOwner
   readonly #step: number
   readonly #cancel: Cancel
   readonly #redactor: Redactor | undefined
+  readonly #clock: Clock
+  readonly #startedAt: number
   /** The name that people know the speaker by. */
   label: string | undefined
   #attempt = 1
@@ -40,20 +51,21 @@ export class ModelStream implements ModelCallOptions {
   #reasoningLength = 0
   #meter = new ReplyMeter()
   #wait: ModelWait | undefined
+  /** When the present wait began; what all waits so far took. */
+  #waitsSince: number | undefined
+  #waitedMs = 0
   /** The step was aborted. Its model may go on for a while: what it says then belongs to no turn. */
   #muted = false
   /** Watchers are shown the text when hooks have decided about it. */
   #withheld = false
 
-  constructor(
-    owner: EffectOwner,
-    step: number,
-    { cancel, redactor }: { readonly cancel: Cancel; readonly redactor: Redactor | undefined },
-  ) {
+  constructor(owner: EffectOwner, step: number, { cancel, redactor, clock }: StreamServices) {
     this.#owner = owner
     this.#step = step
     this.#cancel = cancel
     this.#redactor = redactor
+    this.#clock = clock
+    this.#startedAt = clock.now()
     this.#textMask = this.#mask()
     this.#reasoningMask = this.#mask()
   }
@@ -113,9 +125,22 @@ export class ModelStream implements ModelCallOptions {
 
   /** A method and not a field: few calls ever wait. */
   waiting(wait: ModelWait): void {
+    if (wait.place > 0) this.#waitsSince ??= this.#clock.now()
+    else this.#endWait()
     if (this.#muted) return
     this.#wait = wait.place > 0 ? wait : undefined
     this.#owner.speak(() => this.#waits(wait))
+  }
+
+  #endWait(): void {
+    if (this.#waitsSince !== undefined) this.#waitedMs += this.#clock.now() - this.#waitsSince
+    this.#waitsSince = undefined
+  }
+
+  /** How long the model took so far: in line for its rate limit, and to answer. */
+  get took(): Took | undefined {
+    this.#endWait()
+    return tookOf(this.#clock.now() - this.#startedAt, this.#waitedMs, this.#attempt)
   }
 
   /** The reply is complete: tells what was held back. */

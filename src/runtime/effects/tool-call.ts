@@ -19,9 +19,10 @@ import type { Failure, FailureCode } from '../../core/failure.js'
 import type { Media } from '../../core/media.js'
 import { callId } from '../../core/records/message.js'
 import type { Landed, RecordedCall } from '../../core/records/record.js'
+import type { Took } from '../../core/took.js'
 import type { Returned } from '../../pool/port.js'
 import { archiveResult, isLong } from './long-results.js'
-import { CallJob, CallOutput } from './tool-job.js'
+import { CallJob, CallMeter, CallOutput } from './tool-job.js'
 import { recordOutsideCall } from '../resolve/hooked-calls.js'
 import { mergeChildFiles } from './merge-child-files.js'
 import { maskReturned } from '../secrets/mask.js'
@@ -51,7 +52,8 @@ export class RunningCall implements RunningEffect {
     this.#cancel = this.#adopted?.cancel ?? createCancel()
     this.#output = this.#adopted?.output?.follow(owner) ?? new CallOutput(services, owner, effect)
     if (!slot) return
-    this.#job = new CallJob({ services, owner, effect, slot, cancel: this.#cancel, output: this.#output })
+    const meter = new CallMeter(services.clock)
+    this.#job = new CallJob({ services, owner, effect, slot, cancel: this.#cancel, output: this.#output, meter })
     this.#work = this.#adopted?.work ?? carryOut(services, this.#job, { effect, slot })
     // Only the store can fail here: a value could not be read, or the outcome of the body not be stored.
     this.#work.then(
@@ -147,7 +149,7 @@ async function receiptTime({ clock, leaseMs }: Services, job: CallJob): Promise<
   if (leaseMs === 0) return
   const { limitMs = 0, beganAt = clock.now() } = job.begun
   const remainingMs = Math.min(Math.max(beganAt + limitMs - clock.now(), 0), limitMs)
-  await pauseBeforeRetry(clock, remainingMs + leaseMs, job.cancel)
+  await job.meter.waitFor(pauseBeforeRetry(clock, remainingMs + leaseMs, job.cancel))
 }
 
 /**
@@ -199,16 +201,17 @@ function toLanded(services: Services, job: CallJob, call: ReturnedCall): Landed 
   const redactor = services.envs.redactor(job.state)
   const returned = redactor ? maskReturned(redactor, call.returned) : call.returned
   const { contents, queued, media, outcome } = returned
+  const { took } = job.meter
   const whole = job.definition?.retention === 'keep' || slot.call.session?.message !== undefined
-  if (!contents && !queued && !media && !isLong(outcome, whole)) return landedOf(services, slot, { returned })
-  return storeAll(services, job, { ...call, returned, whole })
+  if (!contents && !queued && !media && !isLong(outcome, whole)) return landedOf(services, slot, { returned, took })
+  return storeAll(services, job, { ...call, returned, whole, took })
 }
 
 /** `whole`: the outcome is recorded whole, however long it is. */
 async function storeAll(
   services: Services,
   job: CallJob,
-  { returned, slot, index, whole }: ReturnedCall & { readonly whole: boolean },
+  { returned, slot, index, whole, took }: ReturnedCall & Pick<StoredOutcome, 'took'> & { readonly whole: boolean },
 ): Promise<Landed> {
   const { blobs } = services
   const { outcome, contents, queued } = returned
@@ -231,7 +234,7 @@ async function storeAll(
   const shortened = isLong(outcome, whole)
     ? await archiveResult(blobs, outcome, callId(job.state.step, index))
     : undefined
-  return landedOf(services, slot, { returned, ...defined({ shortened, calls, media }) })
+  return landedOf(services, slot, { returned, took, ...defined({ shortened, calls, media }) })
 }
 
 interface StoredOutcome {
@@ -240,9 +243,10 @@ interface StoredOutcome {
   readonly shortened?: { readonly outcome: Outcome; readonly text: string }
   readonly calls?: readonly RecordedCall[]
   readonly media?: readonly Media[]
+  readonly took: Took | undefined
 }
 
-function landedOf({ quota }: Services, slot: Slot, { returned, shortened, calls, media }: StoredOutcome): Landed {
+function landedOf({ quota }: Services, slot: Slot, { returned, shortened, calls, media, took }: StoredOutcome): Landed {
   const { outcome, reads, changes, messages, attached, told, preliminaries } = returned
   const text = returned.text ?? shortened?.text
   return {
@@ -252,6 +256,6 @@ function landedOf({ quota }: Services, slot: Slot, { returned, shortened, calls,
     // Only a call that ran before its turn can have read what has changed since.
     ...(reads && slot.call.ahead && !slot.again && { reads }),
     ...(changes && { changes, ...(changes.files && quota) }),
-    ...defined({ queued: calls, messages, attached, told, preliminaries }),
+    ...defined({ queued: calls, messages, attached, told, preliminaries, took }),
   }
 }

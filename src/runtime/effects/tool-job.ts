@@ -12,11 +12,14 @@ import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ToolDefinition } from '../../agent/define.js'
 import type { Cancel } from '../../core/async/cancel.js'
+import type { Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { CallEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { entriesOf, kvKey } from '../../core/records/change.js'
 import { callId } from '../../core/records/message.js'
+import { tookOf } from '../../core/took.js'
+import type { Took } from '../../core/took.js'
 import { createTreeSource } from '../../files/tree-source.js'
 import type { BodyPart, Snapshot, SnapshotAccess, ToolJob, ToolOutput, ValueAt } from '../../pool/port.js'
 import { idempotencyKeyOf } from '../resolve/tool-calls.js'
@@ -92,6 +95,31 @@ export interface CallJobStart {
   readonly slot: Slot
   readonly cancel: Cancel
   readonly output: CallOutput
+  readonly meter: CallMeter
+}
+
+/** What one call takes, over all its tries. */
+export class CallMeter {
+  readonly #clock: Clock
+  readonly #startedAt: number
+  waitedMs = 0
+  tries = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#startedAt = clock.now()
+  }
+
+  /** What it does meanwhile is waiting. */
+  async waitFor(over: Promise<void>): Promise<void> {
+    const since = this.#clock.now()
+    await over
+    this.waitedMs += this.#clock.now() - since
+  }
+
+  get took(): Took | undefined {
+    return tookOf(this.#clock.now() - this.#startedAt, this.waitedMs, this.tries)
+  }
 }
 
 /** A class, so that what most bodies never use (snapshot, key, env) is made only when it is asked for. */
@@ -122,6 +150,20 @@ export class CallJob implements ToolJob {
   /** One try of the call, with a cancel of its own: a try that took too long may be followed by another. */
   trying(cancel: Cancel): CallJob {
     return new CallJob({ ...this.#start, cancel }, this.run)
+  }
+
+  get meter(): CallMeter {
+    return this.#start.meter
+  }
+
+  waited(ms: number): void {
+    this.#start.meter.waitedMs += ms
+  }
+
+  /** Undefined where nobody traces. */
+  get trace(): string | undefined {
+    const { services, owner, effect } = this.#start
+    return services.observing?.traceOf(owner.state, effect.key)
   }
 
   /** The tool's probe: asks the world whether the call happened. */
@@ -195,7 +237,7 @@ export class CallJob implements ToolJob {
 const unset: ValueAt = { version: 0 }
 
 function createSnapshotAccess(
-  { services, owner, effect: { index }, slot, cancel }: CallJobStart,
+  { services, owner, effect: { index }, slot, cancel, meter }: CallJobStart,
   contexts: readonly string[],
 ): SnapshotAccess {
   const { state } = owner
@@ -209,7 +251,7 @@ function createSnapshotAccess(
   })
   return {
     async open() {
-      if (!slot.call.ahead || slot.again) await owner.whenItsTurn(index)
+      if (!slot.call.ahead || slot.again) await meter.waitFor(owner.whenItsTurn(index))
       return snapshot()
     },
     ...(contexts.length > 0 && { contexts: Object.fromEntries(contexts.map((key) => [key, value(key)])) }),

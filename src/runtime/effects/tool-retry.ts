@@ -42,6 +42,7 @@ async function tryAgain(
 ): Promise<Returned> {
   let delayMs = policy.backoffMs ?? 0
   for (let retries = 0; ; retries++) {
+    job.meter.tries = retries + 1
     const returned = await tryOnce(services, job)
     const { outcome } = returned
     if (
@@ -52,7 +53,7 @@ async function tryAgain(
       !isRetried(policy, outcome.failure, returned.thrown)
     )
       return returned
-    if (delayMs > 0) await pauseBeforeRetry(services.clock, delayMs, job.cancel)
+    if (delayMs > 0) await job.meter.waitFor(pauseBeforeRetry(services.clock, delayMs, job.cancel))
     if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
     delayMs *= 2
   }

@@ -37,7 +37,7 @@ import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
 import { givenContext } from './sent-message.js'
 import type { ToolContexts } from './sent-message.js'
-import { threadMissing } from './services.js'
+import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 import { createThread, eventsOf } from './thread.js'
 import { createVariables } from './variable-requests.js'
@@ -89,6 +89,11 @@ export interface SkeinClient {
    * a quarter of a second to answer.
    */
   modelWaits(): Promise<readonly ThreadWait[]>
+  /**
+   * The trace that a message sent here is part of (`send({ trace })`): that of the active OpenTelemetry span, else the
+   * `traceparent` that came in with a request. Undefined where nothing is traced.
+   */
+  traceparent(incoming?: string | null): string | undefined
   /** Copies the embedded store, while it is in use, into a new folder. Opening the copy is restoring it. */
   backup(dir: string): Promise<void>
   /** Whether a host serves the store. */
@@ -145,6 +150,7 @@ export const storeSchema = z.custom<Store>(
 const connectSchema = z.strictObject({
   ...keyFields,
   backend: storeSchema,
+  traces: z.boolean().optional(),
   clock: z.custom<Clock>().optional(),
   random: z.custom<Random>().optional(),
 })
@@ -152,6 +158,8 @@ const connectSchema = z.strictObject({
 /** The key for secrets is the same as the host's. */
 export interface ConnectOptions extends KeyOptions {
   readonly backend: Store
+  /** Its hosts trace: messages carry the trace of the active OpenTelemetry span. Default false. */
+  readonly traces?: boolean
   readonly clock?: Clock
   readonly random?: Random
 }
@@ -162,6 +170,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
     backend: store,
     clock = systemClock,
     random = systemRandom,
+    traces = false,
     ...keys
   } = checkOptions(connectSchema, options, 'connectSkein')
   const key = keySource(keys)
@@ -173,7 +182,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
     await backend.close()
     throw thrown
   }
-  return createClient({ backend, clock, random, secrets })
+  return createClient({ backend, clock, random, secrets, traces })
 }
 
 export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>): SkeinClient {
@@ -228,6 +237,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
         throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
       await backend.backup(dir)
     },
+    traceparent: (incoming) => traceOfSender(services, incoming),
     hosted: () => backend.hosted(),
     hosts: async () => ({ hosts: await backend.hosts(), partitions: backend.leases.partitions }),
     close,

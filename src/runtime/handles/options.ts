@@ -12,6 +12,7 @@ export interface TreeOption {
 }
 
 export const reasonSchema = z.strictObject({ reason: z.string().exactOptional() })
+export const cancelSchema = reasonSchema.extend({ run: z.string().min(1).exactOptional() })
 export const treeSchema = z.strictObject({ tree: z.boolean().exactOptional() })
 export const pauseSchema = z.strictObject({ reason: z.string().exactOptional(), tree: z.boolean().exactOptional() })
 

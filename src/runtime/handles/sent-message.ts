@@ -13,6 +13,7 @@ import type { Json } from '../../core/json.js'
 import { checkOptions } from '../../core/options.js'
 import { maxToolRoundsSchema } from '../../core/records/stop.js'
 import type { StopCondition } from '../../core/records/stop.js'
+import { traceSchema } from '../../core/trace/trace.js'
 import { emptyTree, freezeTree } from '../../core/tree.js'
 import type { FrozenTree, TreeNode } from '../../core/tree.js'
 import { noContent } from '../../files/contents.js'
@@ -39,6 +40,11 @@ export interface SendOptions {
   readonly stopWhen?: StopWhen
   /** Rounds of calls in the turn that reads it, in place of the prompt's own limit. 0: no call is run. */
   readonly maxToolRounds?: number
+  /**
+   * The trace that the turn is part of, as a W3C `traceparent`. Default: that of the active span, where this process
+   * has an OpenTelemetry SDK and its host traces.
+   */
+  readonly trace?: string
 }
 
 export type ToolContexts = Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -71,6 +77,7 @@ const messageSchema = z
     context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
     stopWhen: stopWhenSchema.optional(),
     maxToolRounds: maxToolRoundsSchema.optional(),
+    trace: traceSchema.optional(),
   })
   .refine(({ text, attachments = [] }) => text.trim() !== '' || attachments.length > 0, {
     error: 'the message is empty; give it a text, or attachments',

@@ -4,13 +4,13 @@
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { checkOptions } from '../../core/options.js'
-import { pauseSchema, reasonSchema, treeSchema } from './options.js'
+import { cancelSchema, pauseSchema, reasonSchema, treeSchema } from './options.js'
 import type { ReasonOption, TreeOption } from './options.js'
 import type { SendToThread } from './send-command.js'
 
 export interface ThreadControl {
-  /** Ends the running turn. False when none was running. */
-  cancel(options?: ReasonOption): Promise<boolean>
+  /** Ends the running turn; with `run`, only where it is the turn of that run. False when none was running. */
+  cancel(options?: ReasonOption & { readonly run?: string }): Promise<boolean>
   /**
    * Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused
    * already.
@@ -28,8 +28,9 @@ export interface ThreadControl {
 export function createThreadControl(send: SendToThread): ThreadControl {
   return {
     async cancel(options = {}) {
-      const { reason } = checkOptions(reasonSchema, options, 'cancel')
-      return hasChanged(send({ kind: 'cancel', reason }))
+      const { reason, run } = checkOptions(cancelSchema, options, 'cancel')
+      const messages = run === undefined ? undefined : [run]
+      return hasChanged(send({ kind: 'cancel', reason, ...defined({ messages }) }))
     },
     async pause(options = {}) {
       const { reason, tree } = checkOptions(pauseSchema, options, 'pause')

@@ -7,12 +7,11 @@ import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { checkOptions } from '../../core/options.js'
-import type { Message } from '../../core/records/message.js'
+import type { Message, NumberedMessage } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { decode } from '../journal/journal.js'
 import { wake, wakeWhole } from '../journal/wake.js'
 import { readMessagePage } from '../watch/message-pages.js'
-import type { NumberedMessage } from '../watch/message-pages.js'
 import { messagesOf } from '../watch/projection.js'
 import { createRun } from '../watch/run.js'
 import type { Run } from '../watch/run.js'
@@ -22,7 +21,7 @@ import { plainJson } from './inbox.js'
 import type { AcceptedCommand, SendToThread } from './send-command.js'
 import { checkInjected, checkMessage, givenContext, givenId, givenRules, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
-import { threadMissing } from './services.js'
+import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 
 export interface MessagePage {
@@ -78,7 +77,7 @@ export function createThreadMessages(
     messages: createMessageReader(backend, thread),
     send(message, options) {
       const id = givenId(message, options) ?? random.id()
-      const accepted = post(backend, send, { message, options, id })
+      const accepted = post(services, send, { message, options, id })
       accepted.catch(() => undefined) // whoever consumes the run hears of it
       return createRun(runServices, id, () => locateSent(backend, { root, thread, run: id }, accepted))
     },
@@ -107,20 +106,24 @@ interface Posting {
 }
 
 /** A message without files is sent at once: two in a row arrive in their order. */
-async function post(backend: Backend, send: SendToThread, { message, options, id }: Posting): Promise<AcceptedCommand> {
+async function post(
+  services: ThreadServices,
+  send: SendToThread,
+  { message, options, id }: Posting,
+): Promise<AcceptedCommand> {
   const checked = checkMessage(message, options)
-  const { text, delivery = 'steer', silent, attachments = [], context } = checked
+  const { text, delivery = 'steer', silent, attachments = [], context, trace = traceOfSender(services) } = checked
   const command = {
     kind: 'message',
     role: 'user',
     text,
     delivery,
-    ...defined({ silent: silent || undefined }),
+    ...defined({ silent: silent || undefined, trace }),
     ...givenContext(context),
     ...givenRules(checked),
   } as const
   if (attachments.length === 0) return send(command, id)
-  return send({ ...command, ...(await storeAttachments(backend, attachments)) }, id)
+  return send({ ...command, ...(await storeAttachments(services.backend, attachments)) }, id)
 }
 
 const pageSchema = z.strictObject({

@@ -24,7 +24,7 @@ export function decisionContext({ services, settings }: DecisionOptions, state: 
     quota: services.quota,
     ...defined({ maxWallClockMs, limits: turnLimits }),
     ...rulesOf(services.app, state),
-    ...(!state.turn && defined({ rules: services.turnRules(state.agent) })),
+    ...(!state.turn && defined({ rules: services.turnRules(state.agent), traced: services.observing?.traced })),
   }
 }
 
@@ -38,7 +38,7 @@ export function dueContext({ services, settings }: DecisionOptions, state: Threa
     maxBegun: maxParallelTools,
     ...defined({ maxWallClockMs, limits: turnLimits, variables: services.envs.needs(state) }),
     ...rulesOf(services.app, state),
-    ...(!state.turn && defined({ rules: services.turnRules(state.agent) })),
+    ...(!state.turn && defined({ rules: services.turnRules(state.agent), traced: services.observing?.traced })),
   }
   if (!needsImmediateCalls(state, context)) return context
   const immediateCalls = immediateCallsOf(services, state)

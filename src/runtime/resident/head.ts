@@ -62,6 +62,8 @@ function addWork(head: Writable<Head>, state: ThreadState): void {
   else if (lastTurn?.failure) head.error = errorText(lastTurn.failure)
   const queued = turn ? slots.open - slots.own - slots.sent : 0
   if (queued > 0) head.queued = queued
+  if (state.queue.length > 0) head.unread = state.queue.length
+  if (state.edits.length > 0) head.edits = state.edits.length
   if (budget) head.left = budget.left
   addUsed(head, state)
 }

@@ -18,7 +18,7 @@ import { pack } from '../journal/journal.js'
 import type { Chain, PackedEntry } from '../journal/journal.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { Woken } from '../journal/wake.js'
-import type { HostSettings } from '../services.js'
+import type { HostSettings, Services } from '../services.js'
 import { answerTopic, asSignal, tellTree } from '../watch/topics.js'
 import type { MailFinishedSignal, TreeSignal } from '../watch/topics.js'
 import { headOf } from './head.js'
@@ -26,6 +26,7 @@ import { headOf } from './head.js'
 export interface OutboxOptions {
   readonly backend: Backend
   readonly settings: HostSettings
+  readonly services: Services
   /** Of the lease that the thread is written under. */
   readonly epoch: number
   /** Asks the host to call `flush` at the end of this turn of the event loop. */
@@ -144,9 +145,12 @@ export class Outbox {
     const batch = this.#take()
     const commit = this.#toCommit(batch)
     this.#committing = true
+    const { observing, clock } = this.#options.services
+    const since = observing && clock.now()
     try {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
+      if (since !== undefined && result.ok) observing?.committed(clock.now() - since, batch.records.length)
       if (result.ok) this.#committed(batch, result, commit)
       else
         this.#owner.stop(

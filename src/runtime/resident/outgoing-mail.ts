@@ -144,14 +144,14 @@ function nameOf({ id, child }: ThreadState): { readonly child: string; readonly 
   return { child: id, reference: child?.reference ?? id }
 }
 
-function toChild(state: ThreadState, { key, call, waits, attachments, grant, base }: Start): Send {
+function toChild(state: ThreadState, { key, call, waits, attachments, grant, base, trace }: Start): Send {
   const { thread, agent, text, name, reference, lasting, blocking, gives, reports, steer, caller } = call
   const replyTo = {
     thread: state.id,
     ...(waits === undefined ? reports === 'explicit' && { quiet: true as const } : { call: waits }),
   }
   const delivery = steer ? ('steer' as const) : ('new_turn' as const)
-  const message = { role: roleOf(call), text, delivery, replyTo, ...defined({ attachments, grant }) }
+  const message = { role: roleOf(call), text, delivery, replyTo, ...defined({ attachments, grant, trace }) }
   if (!call.create) return mail(thread, key, { kind: 'message', ...message })
   // A fork is merged into the files of a call that waits for the child; without one the files are only copied.
   const child = {

@@ -10,6 +10,7 @@
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend } from '../../backend/port.js'
+import { abandonReason } from '../../core/effect.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner, RunningEffect } from '../services.js'
@@ -115,7 +116,7 @@ export class Reconciler {
     if (this.#inFlight.size === 0) this.#backlog = outstanding
     else {
       const keys = new Set(outstanding.map(({ key }) => key))
-      for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, 'no longer wanted')
+      for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, abandonReason)
       this.#backlog = outstanding.filter(({ key }) => !this.#inFlight.has(key))
     }
     this.#next = 0

@@ -34,6 +34,7 @@ import type { Fact, ThreadRecord } from '../../core/records/record.js'
 import { forgetSummarised, hydrate } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 import type { CommandResolution } from '../resolve/hooked-mail.js'
+import type { ObservedThread } from '../services.js'
 import { CallLedger } from './call-ledger.js'
 import { decisionContext, dueContext } from './decision-context.js'
 import { EffectStarter } from './effect-starter.js'
@@ -67,6 +68,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   readonly #mail: MailReader
   readonly #starter: EffectStarter
   readonly #reconciler: Reconciler
+  readonly #observed: ObservedThread | undefined
   /** Why it cannot go on with the definitions that there are (TH6: it does nothing). */
   readonly #lacks: Failure | undefined
   /** The `effectsEpoch` of the state when it was last reconciled. */
@@ -84,6 +86,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     this.#lacks = lacks
     this.#actor = actor
     this.#move = (from, signal) => moveActor(actor, from, signal)
+    this.#observed = options.services.observing?.of(state)
     this.outbox = new Outbox(woken, options, this)
     this.#mail = new MailReader(options, this)
     this.#starter = new EffectStarter(options, this)
@@ -211,7 +214,8 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   #record(fact: Fact, by?: string): void {
     const { services } = this.#options
     const record: ThreadRecord = { seq: this.state.seq + 1, at: services.clock.now(), ...defined({ by }), ...fact }
-    fold(this.state, record, this.#move)
+    if (this.#observed) this.#observed.fold(record, () => fold(this.state, record, this.#move))
+    else fold(this.state, record, this.#move)
     services.quotas?.note(this.state, record)
     this.ledger.note(record)
     // Whoever told the outcome: the body here, or a receipt of the host that had the call before.
@@ -276,6 +280,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
 
   committed(durable: number): void {
     this.ledger.committed(durable)
+    this.#observed?.committed(durable)
     this.#reconciler.startReady()
     this.done()
   }

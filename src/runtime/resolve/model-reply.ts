@@ -21,6 +21,7 @@ import type { AskedHook } from '../../core/records/hook.js'
 import { parseOrThrow } from '../../core/schema.js'
 import type { Schema } from '../../core/schema.js'
 import type { HookSet } from '../hooks/hook-sets.js'
+import type { Took } from '../../core/took.js'
 import type { Usage } from '../../core/usage.js'
 import type { ModelReply, RequestedCall } from '../../models/port.js'
 import { checkReplySize } from '../../models/retry/reply-limits.js'
@@ -48,6 +49,7 @@ export interface ModelAnswer {
   /** A hook ends the turn with this reply: why. */
   readonly block?: string
   readonly cancel?: Cancel
+  readonly took?: Took | undefined
 }
 
 /** A promise only where a definition's own function returns one. */
@@ -173,7 +175,7 @@ type ReplyLanding = Extract<Landing, { readonly kind: 'reply' }>
 
 function landingOf(
   recording: Recording,
-  { step, state, acted = [] }: ModelAnswer,
+  { step, state, acted = [], took }: ModelAnswer,
   calls: readonly RecordedCall[],
 ): ReplyLanding {
   const { definitions, setup, reply, handoff, noRound } = recording
@@ -189,7 +191,7 @@ function landingOf(
     calls: set.after_call ? calls.map((call) => withResultHooks(set, call)) : calls,
     usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model),
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
-    ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label }),
+    ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label, took }),
     ...(handoff.to !== undefined && defined({ rules: rulesAfter(state, turnRules?.(handoff.to)) })),
     ...(acted.length > 0 && { hooks: acted }),
   }

@@ -14,25 +14,22 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
 import type { Edits } from '../../../actors/thread/turn/edits.js'
 import type { Backend } from '../../backend/port.js'
-import type { Message } from '../../core/records/message.js'
+import type { Message, NumberedMessage } from '../../core/records/message.js'
 import { shown } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { decode } from '../journal/journal.js'
 import { wake } from '../journal/wake.js'
-
-/** A message, and the record with which it was read. */
-export interface NumberedMessage extends Message {
-  readonly seq: number
-}
 
 export interface PageRange {
   /** Only what was read before this record; Infinity: all. */
   readonly before: number
   readonly limit: number
   readonly silent: 'hide' | 'show'
+  /** Records that are read at first. */
+  readonly slice?: number
 }
 
-/** Records that are read at first, and by how much that grows where they are too few. */
+/** How many records are read at first, and by how much that grows where they are too few. */
 const firstSlice = 200
 const growth = 4
 /** Entries that are read at once: they may hold several records each. */
@@ -42,23 +39,22 @@ const batchSize = 64
 export async function readMessagePage(
   backend: Backend,
   id: string,
-  { before, limit, silent }: PageRange,
-  slice = firstSlice,
+  { before, limit, silent, slice = firstSlice }: PageRange,
 ): Promise<readonly NumberedMessage[] | undefined> {
-  const { state } = await wake(backend, id)
-  if (state.seq === 0) return undefined
-  const end = Math.min(before - 1, state.seq)
+  const { seq, edits, queue } = await overlayOf(backend, id)
+  if (seq === 0) return undefined
+  const end = Math.min(before - 1, seq)
   const reader: PageReader = {
     limit,
     isVisible: (message) => silent === 'show' || !message.silent,
-    edits: editsOf(state.edits),
-    queue: before > state.seq ? state.queue.map(({ message }) => message) : [],
-    isNewest: before > state.seq,
+    edits: editsOf(edits),
+    queue: before > seq ? queue.map(({ message }) => message) : [],
+    isNewest: before > seq,
   }
   if (end <= 0) return []
   for (let size = slice; ; size *= growth) {
     const start = limit < Infinity ? Math.max(0, end - size) : 0
-    const records = await recordsBetween(backend, id, start, end)
+    const records = await recordsBetween(backend, id, [start, end])
     if (start === 0) return pageOf(replayFrom(id, records), reader).messages
     for (const begin of [firstTurn(records), firstStep(records)]) {
       const replay = begin === undefined ? undefined : replayFrom(id, records.slice(begin), 'part')
@@ -67,6 +63,18 @@ export async function readMessagePage(
       if (page.isFull) return page.messages
     }
   }
+}
+
+type Overlay = Pick<ThreadState, 'seq' | 'edits' | 'queue'>
+
+/**
+ * What else messages depend on: edits, and what waits to be read. Most threads have neither, and their heads say so;
+ * those of earlier versions say no step either.
+ */
+async function overlayOf(backend: Backend, id: string): Promise<Overlay> {
+  const head = await backend.heads.get(id)
+  const isPlain = head?.step !== undefined && (head.edits ?? head.unread ?? head.damaged) === undefined
+  return isPlain ? { seq: head.seq, edits: [], queue: [] } : (await wake(backend, id)).state
 }
 
 interface PageReader {
@@ -81,8 +89,7 @@ interface PageReader {
 async function recordsBetween(
   { journal }: Backend,
   id: string,
-  start: number,
-  end: number,
+  [start, end]: readonly [number, number],
 ): Promise<readonly ThreadRecord[]> {
   const records: ThreadRecord[] = []
   for (let after = start, more = true; more;) {

@@ -114,6 +114,7 @@ function begin(args: readonly string[], { input, env = {}, terminal = false, typ
     piped: () => input !== undefined && !terminal,
     interactive: () => terminal,
     stdout: terminal ? Object.assign(stdout.stream, { isTTY: true, columns: 100, rows: 40 }) : stdout.stream,
+    ownStdout: () => stdout.stream,
     stderr: stderr.stream,
     env,
     onSignal: (told) => (heard = told),

@@ -1,7 +1,8 @@
 /** `skein serve`: a host that answers HTTP, and the keys that it asks for. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
+import { startCollector, treeOf } from '../../helpers/collector.js'
 import { asking } from '../../helpers/served.js'
 import { app, objects, place } from './binary.js'
 
@@ -9,8 +10,9 @@ const urlIn = (text: string): string => /http:\/\/[\d.:]+/.exec(text)?.[0] ?? ''
 
 it('C1, H1: serve answers HTTP with the keys of the environment; SIGTERM ends streams and hands over', async () => {
   const { start } = place()
+  const observed = ['--metrics', '--log-json']
   const server = start(
-    ['serve', app, '--port', '0', '--json', '--key-env', 'ADMIN_KEY', '--key-env', 'READ_KEY=read'],
+    ['serve', app, '--port', '0', '--json', '--key-env', 'ADMIN_KEY', '--key-env', 'READ_KEY=read', ...observed],
     { env: { ADMIN_KEY: 'key-a', READ_KEY: 'key-r' } },
   )
   let said = ''
@@ -25,12 +27,16 @@ it('C1, H1: serve answers HTTP with the keys of the environment; SIGTERM ends st
   expect((await ask('/threads/one/messages?wait=60000', { key: 'key-a', body: { text: 'hi' } })).body).toMatchObject({
     result: { text: 'you said: hi' },
   })
+  expect(String((await ask('/metrics', { key: 'key-r' })).body)).toContain('skein_turns_total{agent="echo"')
   const events = await stream('/trees/one/events', { key: 'key-r' })
   await events.next()
   server.child.kill('SIGTERM')
   for await (const _ of events) continue
   const { code, stdout, stderr } = await server.ended
-  expect({ code, stderr }).toEqual({ code: 143, stderr: '' })
+  expect(code).toBe(143)
+  expect(objects(stderr)).toContainEqual(
+    expect.objectContaining({ level: 'info', msg: 'turn of echo: completed', thread: 'one' }),
+  )
   expect(objects(stdout).map(({ type }) => type)).toEqual([
     'serving',
     'listening',
@@ -68,4 +74,17 @@ it('C1, H3: serve says who may use it before it opens anything; keys new makes a
   const { code, stdout } = await server.ended
   expect(code).toBe(130)
   expect(stdout).not.toContain(String(key))
+})
+
+it('C1, O1: run --otlp sends the trace of its turn to a collector; env takes the standard variables', async () => {
+  const sink = await startCollector()
+  onTestFinished(() => sink.close())
+  const { skein } = place()
+  const { code } = await skein(['run', app, '--agent', 'echo', '--otlp', sink.url, 'hi'])
+  expect([code, treeOf(sink.spans)]).toEqual([0, ['invoke_agent echo', '  chat echo']])
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: sink.url }
+  expect((await skein(['run', app, '--agent', 'echo', '--otlp', 'env', 'hi'], { env })).code).toBe(0)
+  expect(sink.spans).toHaveLength(4)
+  const { code: refused, stderr } = await skein(['run', app, '--agent', 'echo', '--otlp', 'nowhere', 'hi'])
+  expect([refused, stderr]).toEqual([4, expect.stringContaining('url')])
 })

@@ -61,6 +61,7 @@ describe('the way to the screen', () => {
         piped: () => false,
         interactive: () => false,
         stdout: stdout.stream,
+        ownStdout: () => stdout.stream,
         stderr: stderr.stream,
         env: {},
         onSignal: () => undefined,

@@ -142,6 +142,7 @@ const unused = [
   'GET /health',
   'GET /agents',
   'GET /threads/{thread}/counts',
+  'GET /metrics',
   'GET /models/waits',
   'GET /threads/{thread}/runs/{run}/text',
   'GET /threads/{thread}/ui',
@@ -153,6 +154,9 @@ const unused = [
   'POST /threads/{thread}/ui',
   'POST /threads/{thread}/variables/{request}',
   'POST /v1/chat/completions',
+  'POST /mcp',
+  'POST /a2a/{agent}',
+  'GET /a2a/{agent}/.well-known/agent-card.json',
 ]
 
 onEveryStore('skein/client', (world) => {

@@ -155,7 +155,8 @@ it('H1: a refused request has changed nothing', async () => {
         key,
         body: { value: 1, text: 'x' },
       })
-      expect([401, 403], `${each.method} ${path}`).toContain(status)
+      // What is read with POST is refused for its body.
+      expect(each.scope === 'read' ? [400, 401] : [401, 403], `${each.method} ${path}`).toContain(status)
     }
   }
   expect(await digest()).toBe(before)

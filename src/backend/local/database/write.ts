@@ -297,7 +297,8 @@ function isSame(before: unknown, now: unknown): boolean {
 /** The fields that no query filters by, as one object. */
 function moreText(head: Head): string | null {
   const { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued } = head
-  const more = { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued }
-  const text = JSON.stringify(more)
+  const { unread, edits } = head
+  const named = { reference, name, says, reason, dead, title }
+  const text = JSON.stringify({ ...named, usage, left, step, turnAt, error, unknown, queued, unread, edits })
   return text === '{}' ? null : text
 }

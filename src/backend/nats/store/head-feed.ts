@@ -121,19 +121,23 @@ export class HeadFeed {
     }
     const { note, head } = readHeader(message)
     const root = rootIn(subject)
-    const isFirst = this.#isFirst(subject, note)
-    if (isFirst && note?.thread === root && note.born === 0) this.#begins(root, seq)
-    if (this.#dying.has(root)) {
-      if (isFirst) this.#dying.set(root, (this.#dying.get(root) ?? 0) + 1)
-      return
-    }
-    if (isFirst) {
-      this.#count(seq, 1)
-      this.#trees.set(root, this.sizeOf(root) + 1)
-    }
+    if (!this.#isOfLivingTree(message, root, note)) return
     if (note?.removed) this.#removed(root, seq)
     else if (head) this.#tell({ position: seq, born: note?.born || seq, head })
     else if (note) this.#tell(this.#withLongHead(note, message))
+  }
+
+  /** Counts the subject where it is new. */
+  #isOfLivingTree({ subject, seq }: StreamMessage, root: string, note: CommitNote | undefined): boolean {
+    const isFirst = this.#isFirst(subject, note)
+    if (isFirst && note?.thread === root && note.born === 0) this.#begins(root, seq)
+    const dying = this.#dying.get(root)
+    if (isFirst && dying !== undefined) this.#dying.set(root, dying + 1)
+    if (isFirst && dying === undefined) {
+      this.#count(seq, 1)
+      this.#trees.set(root, this.sizeOf(root) + 1)
+    }
+    return dying === undefined
   }
 
   #isFirst(subject: string, note: CommitNote | undefined): boolean {

@@ -19,9 +19,9 @@ import { inboxOf } from './inbox-item.js'
 import type { InboxItem } from './inbox-item.js'
 import type { TreeCounts } from './subtree-counts.js'
 import { toHeadFilter, toThreadInfo } from './thread-info.js'
-import type { ThreadInfo } from './thread-info.js'
+import type { ThreadInfo, ThreadQuery } from './thread-info.js'
 import { isListed, querySchema, watchQuerySchema } from './thread-query.js'
-import type { HeadQuery, ThreadQuery } from './thread-query.js'
+import type { HeadQuery } from './thread-query.js'
 
 /** What a thread and all below it come to. */
 export interface ThreadCounts extends Omit<TreeCounts, 'nanoUsd'> {
@@ -132,11 +132,6 @@ export class SharedDirectory implements ThreadDirectory {
     const own: DirectoryListener = (heads, change) => listener(heads, change)
     this.#listeners.add(own)
     return () => void this.#listeners.delete(own)
-  }
-
-  /** Every head, for who compares. */
-  async heads(): Promise<Iterable<StoredHead>> {
-    return (await this.#current()).table.heads()
   }
 
   #follow(): Followed {

@@ -9,7 +9,8 @@ import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
 import { badCursor, hasFields, searchText } from './thread-query.js'
-import type { HeadQuery, ThreadOrder } from './thread-query.js'
+import type { ThreadOrder } from './thread-info.js'
+import type { HeadQuery } from './thread-query.js'
 
 interface Row {
   head: StoredHead
@@ -58,11 +59,6 @@ export class HeadTable {
 
   get(thread: string): StoredHead | undefined {
     return this.#rows.get(thread)?.head
-  }
-
-  /** In no order. */
-  heads(): Iterable<StoredHead> {
-    return [...this.#rows.values()].map(({ head }) => head)
   }
 
   countsOf(thread: string): TreeCounts | undefined {
@@ -123,11 +119,8 @@ export class HeadTable {
   /** Only indices whose key has changed are touched: most commits change the status alone. */
   #reindex(row: Row, head: StoredHead, isNew = false): void {
     const before = isNew ? undefined : row.head
-    for (const name of ['status', 'agent', 'parent', 'root'] as const) {
-      if (before?.[name] === head[name]) continue
-      if (before?.[name] !== undefined) drop(this.#indices[name], before[name], row)
-      if (head[name] !== undefined) put(this.#indices[name], head[name], row)
-    }
+    for (const name of ['status', 'agent', 'parent', 'root'] as const)
+      this.#rekey(row, name, [before?.[name], head[name]])
     if (before?.tags !== head.tags) {
       for (const tag of before?.tags ?? []) drop(this.#indices.tag, tag, row)
       for (const tag of head.tags) put(this.#indices.tag, tag, row)
@@ -135,6 +128,12 @@ export class HeadTable {
     if (head.pending) this.#pending.add(row)
     else this.#pending.delete(row)
     if (head.parent === undefined) this.#roots.add(row)
+  }
+
+  #rekey(row: Row, name: IndexName, [before, now]: readonly [string | undefined, string | undefined]): void {
+    if (before === now) return
+    if (before !== undefined) drop(this.#indices[name], before, row)
+    if (now !== undefined) put(this.#indices[name], now, row)
   }
 
   /** Clocks of hosts differ little, so the place of a row that was just updated is near the end. */

@@ -56,6 +56,10 @@ export interface ThreadInfo {
   readonly unknown?: number
   /** Calls of children that wait for room. */
   readonly queued?: number
+  /** Messages that it has received and not read yet. */
+  readonly unread?: number
+  /** Messages that were edited, removed, or hidden from its model. */
+  readonly edits?: number
   readonly createdAt: number
   readonly updatedAt: number
   /** The number of its last record. */
@@ -84,6 +88,18 @@ export interface ThreadFilter {
   readonly limit?: number
   /** `next` of an earlier answer. */
   readonly cursor?: string
+}
+
+/** `created`: the oldest first; the others begin with the newest, the last updated, the most expensive tree. */
+export type ThreadOrder = 'created' | 'newest' | 'updated' | 'cost'
+
+export interface ThreadQuery extends ThreadFilter {
+  /** Only threads without a parent. */
+  readonly rootsOnly?: boolean
+  /** Only threads whose title, id, name, agent, reference or tags have this text, in capitals or not. */
+  readonly q?: string
+  /** Default `created`. A cursor is of one order. */
+  readonly sort?: ThreadOrder
 }
 
 const statuses: Readonly<Record<ThreadStatus, true>> = {

@@ -4,19 +4,7 @@ import { SkeinError } from '../../../core/failure.js'
 import { matches } from '../../../backend/checks.js'
 import type { HeadFilter, StoredHead } from '../../../backend/port.js'
 import { filterSchema } from './thread-info.js'
-import type { ThreadFilter } from './thread-info.js'
-
-/** `created`: the oldest first; the others begin with the newest, the last updated, the most expensive tree. */
-export type ThreadOrder = 'created' | 'newest' | 'updated' | 'cost'
-
-export interface ThreadQuery extends ThreadFilter {
-  /** Only threads without a parent. */
-  readonly rootsOnly?: boolean
-  /** Only threads whose title, id, name, agent, reference or tags have this text, in capitals or not. */
-  readonly q?: string
-  /** Default `created`. A cursor is of one order. */
-  readonly sort?: ThreadOrder
-}
+import type { ThreadOrder } from './thread-info.js'
 
 export interface HeadQuery extends HeadFilter {
   readonly rootsOnly?: boolean

@@ -64,6 +64,17 @@ onEveryStore('create', (world) => {
 })
 
 onEveryStore('cancel', (world) => {
+  it('F7: with a run, only the turn of that run is ended', async () => {
+    const { app, end, began } = slowApp([calls('slow'), 'done'])
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const run = thread.send('go')
+    await began
+    await thread.cancel({ run: 'another' })
+    end.resolve('in time')
+    expect(await run.result()).toMatchObject({ stopReason: 'completed', text: 'done' })
+  })
+
   it('F7: the signal reaches the body, the open call is answered, and a late result is dropped', async () => {
     const { app, model, end, began } = slowApp([calls('slow', 'look'), 'done'])
     const skein = await world.open(app)

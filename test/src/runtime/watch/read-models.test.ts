@@ -89,7 +89,7 @@ async function checkPages(backend: Backend, thread: Thread): Promise<void> {
   for (const silent of ['show', 'hide'] as const) {
     const pages: Message[] = []
     for (let before = Infinity, more = true; more;) {
-      const page = (await readMessagePage(backend, thread.id, { before, limit: 2, silent }, 6)) ?? []
+      const page = (await readMessagePage(backend, thread.id, { before, limit: 2, silent, slice: 6 })) ?? []
       pages.unshift(...page.map(({ seq: _, ...message }) => message))
       before = page[0]?.seq ?? 0
       more = page.length > 0
