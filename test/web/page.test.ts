@@ -156,7 +156,9 @@ describe('H2: the page for people who do not see it', () => {
     const world = await open()
     await world.waits('one')
     const { page } = await look(browser, `${world.server.url}/ui/`, { colorScheme, bypassCSP: true })
-    for (const place of isWhole ? [...places, ...more] : places) {
+    // Most of what one theme shows wrongly the other one does, too.
+    const some = colorScheme === 'light' ? places : places.slice(1, 3)
+    for (const place of isWhole ? [...places, ...more] : some) {
       await page.goto(`${world.server.url}/ui/${place}`)
       await isLive(page)
       await page.waitForSelector('.tree-row, .table-row, .decision, .message, .card, .problem, .empty, table, form')
@@ -172,7 +174,7 @@ describe('H4: the page below a path', () => {
   it.each(isWhole ? ['/x/y', '/ui'] : ['/x/y'])('%s', async (basePath) => {
     const world = await open('done', { basePath })
     await world.waits('one')
-    for (const path of ['/ui', '/ui/trees/one', '/ui/threads/one/steps']) {
+    for (const path of ['/ui', '/ui/threads/one/steps']) {
       const { page, faults } = await look(browser, `${world.server.url}${path}`)
       await isLive(page)
       await page.waitForSelector('.table-row, .tree-row, .steps, .problem')

@@ -114,7 +114,10 @@ export class Connection {
     this.#watched = watchedIn(this.#wanted)
     this.#cancelRetry?.()
     if (this.#isPaused) return
-    if (this.#watched === watchedIn(noSubscription)) return this.#end()
+    if (this.#watched === watchedIn(noSubscription)) {
+      this.#end()
+      return this.#say({ phase: 'connecting' })
+    }
     void this.#open()
   }
 

@@ -76,8 +76,6 @@ function trusted(url: string): string {
 }
 
 function sharedEnd(): LinkEnd {
-  const lock = freshId()
-  if ('locks' in navigator) void navigator.locks.request(lock, () => new Promise(() => undefined))
   const { port } = new SharedWorker(trusted(workerUrl), { type: 'module', name: 'skein' })
   const say = (said: ToLink): void => port.postMessage(said)
   port.addEventListener('message', ({ data }: MessageEvent<FromLink>) => {
@@ -85,6 +83,13 @@ function sharedEnd(): LinkEnd {
     else onMessage(data.message)
   })
   port.start()
+  const lock = freshId()
+  // The worker may ask for it only when this tab has it: whoever gets it after that knows that the tab has gone.
+  const hold = (): Promise<never> => {
+    say({ kind: 'lock', lock })
+    return new Promise<never>(() => undefined)
+  }
+  if ('locks' in navigator) void navigator.locks.request(lock, hold)
   addEventListener('pagehide', () => say({ kind: 'bye' }))
   let last: Subscription = noSubscription
   addEventListener('pageshow', ({ persisted }) => persisted && say({ kind: 'want', subscription: last }))
@@ -93,8 +98,7 @@ function sharedEnd(): LinkEnd {
       last = subscription
       say({ kind: 'want', subscription })
     },
-    authorize: (key, beatMs) =>
-      say({ kind: 'hello', base: new URL(serviceBase, location.href).href, key, beatMs, lock }),
+    authorize: (key, beatMs) => say({ kind: 'hello', base: new URL(serviceBase, location.href).href, key, beatMs }),
   }
 }
 

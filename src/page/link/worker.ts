@@ -11,13 +11,9 @@ import { joined, noSubscription, watchedIn } from './subscription.js'
 import type { Subscription } from './subscription.js'
 
 export type ToLink =
-  | {
-      readonly kind: 'hello'
-      readonly base: string
-      readonly key: string
-      readonly beatMs: number
-      readonly lock: string
-    }
+  | { readonly kind: 'hello'; readonly base: string; readonly key: string; readonly beatMs: number }
+  /** The tab holds it as long as it is there. */
+  | { readonly kind: 'lock'; readonly lock: string }
   | { readonly kind: 'want'; readonly subscription: Subscription }
   | { readonly kind: 'bye' }
 
@@ -53,6 +49,7 @@ function leave(port: MessagePort): void {
 
 function onMessage(port: MessagePort, said: ToLink): void {
   if (said.kind === 'bye') return leave(port)
+  if (said.kind === 'lock') return void navigator.locks.request(said.lock, () => leave(port))
   if (said.kind === 'want') {
     const before = tabs.get(port) ?? noSubscription
     tabs.set(port, said.subscription)
@@ -65,7 +62,6 @@ function onMessage(port: MessagePort, said: ToLink): void {
   connection.authorize(said.key)
   tabs.set(port, tabs.get(port) ?? noSubscription)
   tell(port, { kind: 'state', state })
-  if ('locks' in navigator) void navigator.locks.request(said.lock, () => leave(port))
 }
 
 addEventListener('connect', (event) => {
