@@ -2,8 +2,16 @@
 export { connect } from './client/connect.js'
 export { SkeinError } from './core/failure.js'
 
-export type { RemoteCreateThread, RemoteInbox, RemoteSkein } from './client/connect.js'
+export type {
+  RemoteCreateThread,
+  RemoteEndpointRequest,
+  RemoteInbox,
+  RemoteSkein,
+  RemoteStreamEvent,
+  RemoteStreamOptions,
+} from './client/connect.js'
 export type { RemoteFiles } from './client/files.js'
 export type { RemoteRun } from './client/run.js'
 export type { RemoteSendMessage, RemoteSendOptions, RemoteThread } from './client/thread.js'
 export type { RemoteOptions } from './client/transport.js'
+export type { RemoteProjection, RemoteThreadChange, RemoteThreadView } from './client/view.js'

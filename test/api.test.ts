@@ -29,6 +29,7 @@ const doors: readonly Door[] = [
       'defineModel',
       'definePrompt',
       'defineProviderTool',
+      'defineThreadEndpoint',
       'defineTool',
       'diagnose',
       'failureGroup',
@@ -46,6 +47,7 @@ const doors: readonly Door[] = [
       'memory',
       'nats',
       'stepCountIs',
+      'threadStatuses',
       'toolMetadata',
       'watchApp',
     ],
@@ -77,6 +79,11 @@ const doors: readonly Door[] = [
       'DiagnoseOptions',
       'DirectoryChange',
       'DurableEvent',
+      'EffectResolution',
+      'Effects',
+      'Endpoint',
+      'EndpointDefinition',
+      'EndpointParams',
       'EnvName',
       'EventOptions',
       'ExportOptions',
@@ -135,6 +142,7 @@ const doors: readonly Door[] = [
       'PromptStopWhen',
       'Random',
       'ReasonOption',
+      'RecordPage',
       'Reloaded',
       'Run',
       'RunCall',
@@ -145,6 +153,7 @@ const doors: readonly Door[] = [
       'SendMessage',
       'SendOptions',
       'Side',
+      'SideEffect',
       'SideOutline',
       'Skein',
       'SkeinClient',
@@ -171,6 +180,8 @@ const doors: readonly Door[] = [
       'ThreadInfo',
       'ThreadProjection',
       'ThreadQuery',
+      'ThreadRecord',
+      'ThreadStateInfo',
       'ThreadStatus',
       'ThreadUsage',
       'ThreadValues',
@@ -245,20 +256,26 @@ const doors: readonly Door[] = [
     values: ['SkeinError', 'connect'],
     types: [
       'RemoteCreateThread',
+      'RemoteEndpointRequest',
       'RemoteFiles',
       'RemoteInbox',
       'RemoteOptions',
+      'RemoteProjection',
       'RemoteRun',
       'RemoteSendMessage',
       'RemoteSendOptions',
       'RemoteSkein',
+      'RemoteStreamEvent',
+      'RemoteStreamOptions',
       'RemoteThread',
+      'RemoteThreadChange',
+      'RemoteThreadView',
     ],
   },
 ]
 
 /** A name a line, where the formatter needs them. */
-const oneScreen = 110
+const oneScreen = 120
 
 describe.each(doors)('$path', ({ path, values, types }) => {
   const url = new URL(`../${path}`, import.meta.url)
@@ -310,6 +327,7 @@ it('importing Skein loads nothing of the runtime, the actors or an opened store'
     'src/backend/memory/memory.ts',
     'src/backend/memory/store.ts',
     'src/backend/nats/nats.ts',
+    'src/runtime/endpoint.ts',
     'src/runtime/open.ts',
   ])
 })

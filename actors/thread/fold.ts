@@ -47,6 +47,7 @@ import { absorbOfRequests } from './children/deferred.js'
 import { applyChildTold, applyParentTold, messagesWithdrawn, reportSent } from './children/reports.js'
 import { readQueued, titleOf } from './turn/results.js'
 import { begin, firstHeld, park, tried, unbegin } from './calls/slots.js'
+import { effectResolved } from './turn/effect-resolution.js'
 import type { ThreadState } from './state.js'
 import { letterDropped, letterRequeued } from './children/supervision.js'
 
@@ -103,6 +104,7 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'call.parked': ofStep<'call.parked'>(({ slots }, { index }) => park(slots, index)),
   'call.decided': ofStep<'call.decided'>(callDecided),
   'call.answered': ofStep<'call.answered'>(callAnswered),
+  'effect.resolved': effectResolved,
 
   'child.called': ofStep<'child.called'>(childCalled),
   'child.reported': childReported,

@@ -24,6 +24,7 @@ import type {
 } from '../../src/core/records/record.js'
 import type { TurnRules } from '../../src/core/records/rules.js'
 import type { MessageRules } from '../../src/core/records/stop.js'
+import type { Status } from '../../src/core/records/status.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -41,6 +42,7 @@ import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
+import type { UnknownEffect } from './calls/unknown-effects.js'
 import type { SupervisedCall } from './children/start.js'
 import type { FailedChild } from './children/supervision.js'
 
@@ -262,6 +264,8 @@ export interface ThreadState {
   dead: Record<string, FailedChild>
   /** Of a child: what was done to the world, by it and all below, and cannot be done twice; since its last report. */
   effects: number
+  /** Calls of which nobody knows whether they changed the world, by id. */
+  unknownEffects: Record<string, UnknownEffect>
   /** Children that must be told to end. */
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate'; readonly message?: string }[]
   /** Of a child: what its parent calls it, and whether it stays. */
@@ -340,6 +344,7 @@ export function createState(id: string): ThreadState {
     retries: [],
     dead: {},
     effects: 0,
+    unknownEffects: {},
     toStop: [],
     child: undefined,
     pendingReplies: [],
@@ -363,20 +368,6 @@ export function createState(id: string): ThreadState {
     transcript: { skipped: 0, items: [] },
   }
 }
-
-export type Status =
-  | 'created'
-  | 'idle'
-  | 'thinking'
-  | 'acting'
-  | 'waiting'
-  | 'awaiting_approval'
-  | 'awaiting_human'
-  | 'awaiting_variables'
-  | 'paused'
-  | 'failed'
-  | 'done'
-  | 'terminated'
 
 const statuses = {
   fresh: 'created',

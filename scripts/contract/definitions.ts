@@ -49,7 +49,10 @@ export const definitions: Section = {
       'D2: what is wrong with its files, each by its path',
     ),
     proved('`hooks/*.ts` of a folder are hooks', 'D2: files in hooks/ are hooks, named after their files'),
-    open('`api/**/*.ts` of a folder are endpoints', 'left out, with a warning'),
+    proved(
+      '`api/**/*.ts` of a folder are endpoints',
+      'D2, H2: files in api/ and its folders are endpoints; two of one route and wrong names are mistakes',
+    ),
     proved(
       "A tool that says `where: 'host'` runs in the process of the host",
       'a tool runs in a worker process, unless it says that it is at home on the host',

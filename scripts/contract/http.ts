@@ -1,4 +1,4 @@
-/** H · HTTP. The service. There is none yet. */
+/** H · HTTP. The service. */
 import { item, open, proved } from './clause.js'
 import type { Section } from './clause.js'
 
@@ -16,12 +16,22 @@ export const http: Section = {
       'Lists are searched and sorted, whole trees counted, and messages read from the newest back',
       'H1: threads are searched, sorted and counted, and messages read from the newest back',
     ),
-    open('Stop, resume, terminate, tree and variables', 'the routes are there; tests send them hostile values only'),
+    proved(
+      'Stop, resume, terminate, tree and variables',
+      'H1: a turn is stopped, a thread paused, resumed and terminated; each says whether it changed anything',
+      'H1, S6: the tree, and a request for variables: two POSTs at once start one child, incomplete ones none',
+    ),
     proved(
       'Approvals and inbox',
       'H1, A4: what waits for a person is in the inbox; approve needs its scope, and a second decision is refused',
     ),
-    open('Tool results, effects, lists of agents, tools and models', 'there is no route for effects'),
+    proved(
+      'Tool results, effects, usage, lists of agents, tools and models',
+      'H1, A3: the output of a call that waits for a person is given once, and its turn goes on',
+      'H1, B2: effects are listed, unknown ones first; who may approve resolves one, once, under the name of its key',
+      'H1: agents, tools and models of the app, and what a model would read',
+      'H1: a message is accepted with 202, once for one Idempotency-Key, and its run is read',
+    ),
     proved(
       'A stream of server-sent events that goes on after `Last-Event-ID`',
       'H1, R2: events of a thread are streamed from a cursor, each once; the stream opens before the first event',
@@ -39,9 +49,16 @@ export const http: Section = {
   ),
   H2: item(
     'Thread endpoints by file routing',
-    open(
+    proved(
       '`defineThreadEndpoint` is routed by its file: method suffix, `[name]`, `[*]`; static before dynamic before ' +
         'catch-all',
+      'H2: a file gives the route: method suffix, index, [name], [*]; static before dynamic before catch-all',
+      'D2, H2: files in api/ and its folders are endpoints; two of one route and wrong names are mistakes',
+    ),
+    proved(
+      'An endpoint has the handle of its thread, and its scope and the limits hold',
+      'H2: an endpoint has the thread, the body and the query; it answers what it likes, and scopes and limits hold',
+      'H2: the client asks endpoints; an app that is loaded again has its new ones at once',
     ),
   ),
   H3: item(

@@ -19,6 +19,8 @@ import { sharedConflicts } from '../tools/context.js'
 import { checkAgent, checkSides } from './checks/agents.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
 import type { HookDefinition } from './define-hook.js'
+import type { EndpointDefinition } from './endpoints/define-endpoint.js'
+import { endpointMistakes, routeKey, routeOf } from './endpoints/endpoint-path.js'
 import { effectOf } from './effect.js'
 import { lookalike } from './lookalike.js'
 import { agentOfPrompt, toolsNamed } from './callable.js'
@@ -45,6 +47,8 @@ export interface Definitions {
   readonly tools: ReadonlyMap<string, ToolDefinition>
   readonly models: ReadonlyMap<string, ModelDefinition>
   readonly hooks: ReadonlyMap<string, HookDefinition>
+  /** By their routes. */
+  readonly endpoints: ReadonlyMap<string, EndpointDefinition>
   /** JSON Schema of each tool's args, as a model sends them. */
   readonly parameters: ReadonlyMap<string, JsonSchema>
   /** The same of each prompt with a `requiredSchema`. */
@@ -130,6 +134,7 @@ function emptyRegistry(skills: readonly Skill[]): Registry {
     tools: new Map(),
     models: new Map(),
     hooks: new Map(),
+    endpoints: new Map(),
     mcps: new Map(),
     parameters: new Map(),
     inputs: new Map(),
@@ -180,6 +185,7 @@ function checkTogether(app: Definitions): readonly Mistake[] {
         ? []
         : [{ code: 'BAD_OPTION' as const, definition: prompt, text: `${titleOf(prompt)} ${text}` }]
     }),
+    ...sameRoutes(app),
     ...shortSecrets(app).map(({ definition, text }) => mistake(definition, text)),
     ...[...app.agents.values()].flatMap((agent) =>
       checkSides(agent, app).map((text): Mistake => ({
@@ -189,6 +195,19 @@ function checkTogether(app: Definitions): readonly Mistake[] {
       })),
     ),
   ]
+}
+
+/** Which of two files answers a request must not depend on their order. */
+function sameRoutes({ endpoints }: Definitions): readonly Mistake[] {
+  const known = new Map<string, string>()
+  return [...endpoints.values()].flatMap((definition): readonly Mistake[] => {
+    const key = routeKey(routeOf(definition))
+    const other = known.get(key)
+    known.set(key, other ?? definition.name)
+    if (other === undefined) return []
+    const text = `${titleOf(definition)} and "${other}" are one route: ${key}`
+    return [{ code: 'DUPLICATE_NAME', definition, text }]
+  })
 }
 
 /** Registers a definition that is right by itself; `taken` holds the titles of those before it, right or wrong. */
@@ -217,6 +236,7 @@ function register(app: Registry, definition: Definition): readonly Mistake[] {
 function checkAlone(definition: Definition): readonly string[] {
   if (definition.kind === 'tool') return checkShape(definition)
   if (definition.kind === 'hook') return checkHook(definition)
+  if (definition.kind === 'endpoint') return endpointMistakes(definition)
   return definition.kind === 'agent' ? checkAgent(definition) : []
 }
 

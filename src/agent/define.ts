@@ -24,6 +24,7 @@ import type {
   Side,
   Variable,
 } from './define-agent.js'
+import type { EndpointDefinition } from './endpoints/define-endpoint.js'
 import type { HookDefinition } from './define-hook.js'
 import { providerArgs } from './provider-tool.js'
 import type { ProviderRun, ProviderTool } from './provider-tool.js'
@@ -315,6 +316,7 @@ export type Definition =
   | ModelDefinition
   | AgentDefinition
   | HookDefinition
+  | EndpointDefinition
   | McpDefinition
   | SkillsetDefinition
 

@@ -7,6 +7,7 @@ import type { Json } from '../core/json.js'
 import type { App } from './app.js'
 import { agentNames, callablesOf } from './callable.js'
 import type { AgentDefinition, Side, Variable } from './define.js'
+import type { EndpointDefinition } from './endpoints/define-endpoint.js'
 import { toolMetadata } from './effect.js'
 import type { ToolMetadata } from './effect.js'
 
@@ -16,6 +17,8 @@ export interface AppOutline {
   readonly agents: readonly AgentOutline[]
   readonly tools: readonly (ToolMetadata & { readonly description?: string; readonly parameters: JsonSchema })[]
   readonly models: readonly { readonly name: string; readonly fallback: readonly string[] }[]
+  /** Of its threads, by their routes. */
+  readonly endpoints: readonly Pick<EndpointDefinition, 'name' | 'summary' | 'scope'>[]
 }
 
 export interface AgentOutline {
@@ -48,6 +51,10 @@ export function outlineOf(app: App): AppOutline {
       return [{ ...metadata, parameters, ...defined({ description: tool.description }) }]
     }),
     models: [...app.models.values()].map(({ name, fallback = [] }) => ({ name, fallback })),
+    endpoints: [...app.endpoints.values()].map(({ name, summary, scope }) => ({
+      name,
+      ...defined({ summary, scope }),
+    })),
   }
 }
 

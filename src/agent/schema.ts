@@ -280,6 +280,13 @@ const forms = {
     show: z.enum(['at_once', 'after']).optional(),
     run: body,
   }),
+  endpoint: z.strictObject({
+    kind: z.literal('endpoint'),
+    name: z.string().min(1, 'must be its route, as notes/[id].post'),
+    summary: z.string().optional(),
+    scope: z.enum(['read', 'write', 'approve', 'admin']).optional(),
+    run: body,
+  }),
   // src/tools/foreign/server.ts checks the rest.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
   skillset: z.strictObject({ kind: z.literal('skillset'), name: z.string().min(1) }),

@@ -1,9 +1,9 @@
 /** The thread that `run` and `chat` speak to: found by its id, or created. */
 import { defined } from '../core/defined.js'
-import type { Thread } from '../index.js'
+import type { RemoteThread } from '../client.js'
 import type { OpenContext, OpenedStore, OpenRequest } from './open.js'
 import type { CommandContext } from './run-command.js'
-import { withClient } from './store.js'
+import { withAnyClient } from './store.js'
 import { standingOf } from './turn/watch.js'
 import type { ThreadStanding } from './turn/watch.js'
 
@@ -15,7 +15,7 @@ export async function lookUpThread(
   if (id === undefined) return { seq: 0 }
   const { SkeinError } = await import('../index.js')
   try {
-    return await withClient(store, async ({ threads }) => {
+    return await withAnyClient(store, async ({ threads }) => {
       const thread = await threads.get(id)
       return { ...(await standingOf(thread)), root: (await thread.info()).root }
     })
@@ -30,7 +30,7 @@ export async function findThread(
   context: CommandContext,
   opened: OpenedStore,
   { request, settings: { files, budget }, create }: OpenContext & { readonly create: boolean },
-): Promise<Thread> {
+): Promise<RemoteThread> {
   const { agent, thread: id, tag: tags = [] } = request
   const { client, agents } = opened
   const found = id === undefined ? undefined : await existing(context, opened, { id, request, create })
@@ -54,7 +54,7 @@ async function existing(
   { out }: CommandContext,
   { client: { threads }, agents }: OpenedStore,
   { id, request, create }: Lookup,
-): Promise<Thread | undefined> {
+): Promise<RemoteThread | undefined> {
   const { SkeinError } = await import('../index.js')
   const { agent } = request
   try {

@@ -7,7 +7,8 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
-import type { HostEvent, SkeinClient, Thread } from '../index.js'
+import type { RemoteThread } from '../client.js'
+import type { HostEvent, SkeinClient } from '../index.js'
 import { counted } from './format.js'
 import { observeOptions, observersOf } from './observing.js'
 import type { ObserveFlags } from './observing.js'
@@ -29,6 +30,7 @@ import {
 } from './settings.js'
 import type { WorkerFlags } from './settings.js'
 import { commandLine } from './store.js'
+import type { AnyClient } from './store.js'
 
 export interface OpenFlags extends WorkerFlags, Pick<ObserveFlags, 'otlp'> {
   readonly agent?: string
@@ -45,11 +47,22 @@ export interface OpenFlags extends WorkerFlags, Pick<ObserveFlags, 'otlp'> {
 export interface OpenRequest extends OpenFlags {
   /** The command that is typed to go on. */
   readonly command: 'run' | 'chat'
+  /** Empty where a server has it. */
   readonly app: string
 }
 
-export interface OpenedStore {
-  readonly client: SkeinClient
+/** The app that a command names: a server has its own. */
+export async function appOf({ store }: CommandContext, app: string | undefined): Promise<string> {
+  if (store.server ? app === undefined : app !== undefined) return app ?? ''
+  const { SkeinError } = await import('../index.js')
+  const why = store.server
+    ? `the server at ${store.name} has its own app; leave out ${JSON.stringify(app)}`
+    : "missing required argument 'app': the module or folder of the definitions"
+  throw new SkeinError('BAD_OPTION', why)
+}
+
+export interface OpenedStore<Client = AnyClient> {
+  readonly client: Client
   /** Which process runs the turn. */
   readonly runs: 'here' | 'elsewhere'
   /** The agents of the app; none where another process has it. */
@@ -96,6 +109,11 @@ export interface OpenContext {
 }
 
 export async function open(context: CommandContext, opening: OpenContext): Promise<OpenedStore> {
+  return context.store.server ? openServer(context, opening) : openStore(context, opening)
+}
+
+/** The store itself, by this process or as a client of the one that serves it. */
+export async function openStore(context: CommandContext, opening: OpenContext): Promise<OpenedStore<SkeinClient>> {
   const { store } = context
   const { connectSkein, SkeinError } = await import('../index.js')
   const client = store.shared ? await connectToHosts(context) : undefined
@@ -112,10 +130,26 @@ export async function open(context: CommandContext, opening: OpenContext): Promi
   }
 }
 
+/** Its agents are known to those who may read them; a server that is a client itself does not know. */
+async function openServer({ out, store }: CommandContext, { request }: OpenContext): Promise<OpenedStore> {
+  const { SkeinError } = await import('../index.js')
+  const flag = (['env', 'limit', 'workers', 'workerEnv', 'all'] as const).find((name) => request[name] !== undefined)
+  if (flag !== undefined)
+    throw new SkeinError('BAD_OPTION', `--url: the host behind the server has its own settings; leave out ${flag}`)
+  const { connect } = await import('../client.js')
+  const client = connect(store.server?.url ?? '', defined({ key: store.server?.key }))
+  const outline = await client.definitions().catch((thrown: unknown) => {
+    if (SkeinError.is(thrown) && thrown.data?.['problem'] === 'NOT_FOUND') return undefined
+    throw thrown
+  })
+  out.note(`the turn runs behind ${store.name}`)
+  return { client, runs: 'elsewhere', agents: outline?.agents.map(({ name }) => name) ?? [] }
+}
+
 async function openHost(
   context: CommandContext,
   { request: { app, all }, settings: { env, limits, workers, observe }, root }: OpenContext,
-): Promise<OpenedStore> {
+): Promise<OpenedStore<SkeinClient>> {
   const { out, store } = context
   const { createSkein } = await import('../index.js')
   const mine = root === undefined ? [] : [root]
@@ -148,7 +182,7 @@ function runsElsewhere(
   { out, store }: CommandContext,
   { request: { env = [] } }: OpenContext,
   { client, host }: { readonly client: SkeinClient; readonly host: string },
-): OpenedStore {
+): OpenedStore<SkeinClient> {
   out.note(
     `${host} serves ${store.name}; the turn runs there, with the ` +
       `app${env.length > 0 ? ' and the variables' : ''} of that host`,
@@ -179,12 +213,22 @@ function createUnfinishedNote({ out, store }: CommandContext, app: string): (eve
 export function goOnCommand(
   { store }: CommandContext,
   { command, app, env = [], limit = [], workers }: OpenRequest,
-  { id }: Thread,
+  { id }: RemoteThread,
 ): string {
   const names = env.flatMap((entry) => ['--env', entry.split('=', 1)[0] ?? ''])
   const limits = limit.flatMap((entry) => ['--limit', entry])
   const threads = workers === undefined ? [] : ['--workers', workers]
-  return commandLine(store, 'skein', command, app, '--thread', id, ...names, ...limits, ...threads)
+  return commandLine(
+    store,
+    'skein',
+    command,
+    ...(app === '' ? [] : [app]),
+    '--thread',
+    id,
+    ...names,
+    ...limits,
+    ...threads,
+  )
 }
 
 /** Returns its argument the first time, and undefined after that. */
@@ -200,7 +244,7 @@ export function createOnce(): (text: string) => string | undefined {
 export interface LeaveContext {
   readonly request: OpenRequest
   readonly opened: OpenedStore
-  readonly finding: Promise<Thread>
+  readonly finding: Promise<RemoteThread>
   readonly once: (text: string) => string | undefined
 }
 

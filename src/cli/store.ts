@@ -181,7 +181,7 @@ export async function withClient<Result>(
 }
 
 /** What a client of a store and a client of a server can do. */
-export type AnyClient = Omit<RemoteSkein, 'definitions'>
+export type AnyClient = Omit<RemoteSkein, 'api' | 'definitions' | 'stream'>
 
 /** A client on the store, or on the server that has it. */
 export async function withAnyClient<Result>(
@@ -197,17 +197,6 @@ export async function withAnyClient<Result>(
   } finally {
     await client.close()
   }
-}
-
-/** To watch a turn takes a client on the store itself: with `wait` that is what is given, and `watching` besides. */
-export function withWaiting<Result>(
-  location: StoreLocation,
-  wait: boolean | undefined,
-  body: (client: AnyClient, watching?: SkeinClient) => Promise<Result>,
-): Promise<Result> {
-  return wait
-    ? withClient(location, (client) => body(client, client))
-    : withAnyClient(location, (client) => body(client))
 }
 
 /** A command for this store, as it is typed. */

@@ -9,8 +9,10 @@ import type {
   AppOutline,
   CreateThread,
   DeadLetter,
+  EffectResolution,
   EventOptions,
   InboxItem,
+  SideEffect,
   SkeinClient,
   SkeinEvent,
   ThreadFilter,
@@ -20,13 +22,10 @@ import type {
 import { followEvents } from './event-source.js'
 import { createRemoteThread, eventsAt } from './thread.js'
 import type { RemoteThread } from './thread.js'
-import { Transport, at, checkKnown, pairOf } from './transport.js'
-import type { RemoteOptions } from './transport.js'
+import { Transport, at, checkKnown, encodePart, pairOf, toBase64 } from './transport.js'
+import type { RemoteOptions, RequestParts } from './transport.js'
 
-export interface RemoteCreateThread extends Omit<CreateThread, 'files'> {
-  /** Texts that it begins with, by path. */
-  readonly files?: Readonly<Record<string, string>>
-}
+export type RemoteCreateThread = CreateThread
 
 type Comment = { readonly comment?: string }
 
@@ -39,6 +38,23 @@ export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list'> {
   answer(id: string, output: unknown, options?: Readonly<Record<never, never>>): Promise<void>
 }
 
+export type RemoteEndpointRequest = Pick<RequestParts, 'method' | 'query' | 'body' | 'signal'>
+
+export interface RemoteStreamOptions {
+  /** Roots of trees whose events are given. */
+  readonly trees?: readonly string[]
+  /** Roots of trees whose inbox is given: the whole list, and again whenever it has changed. */
+  readonly inboxes?: readonly string[]
+  /** Where to go on. */
+  readonly from?: string
+  readonly signal?: AbortSignal
+}
+
+/** What it is of, and what there is. A tree that was deleted is named alone. */
+export type RemoteStreamEvent =
+  | { readonly tree: string; readonly event?: SkeinEvent }
+  | { readonly inbox: string; readonly items?: readonly InboxItem[] }
+
 export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWaits' | 'hosted' | 'hosts' | 'close'> {
   readonly threads: {
     create(options: RemoteCreateThread & WaitOptions): Promise<RemoteThread>
@@ -47,10 +63,18 @@ export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWai
     list: SkeinClient['threads']['list']
   }
   readonly inbox: RemoteInbox
+  /** Who resolves one is the name of the key. */
+  readonly effects: Pick<SkeinClient['effects'], 'list'> & {
+    resolve(id: string, resolution: Omit<EffectResolution, 'by'>): Promise<void>
+  }
   readonly variables: Pick<SkeinClient['variables'], 'get' | 'provide'> & {
     decline(thread: string, request: string, options?: Comment): Promise<void>
   }
   events(options: Omit<EventOptions, 'maxBuffered'> & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Several trees and inboxes over one connection. `from` is the `id` of an event that it gave. */
+  stream(options: RemoteStreamOptions): AsyncIterable<RemoteStreamEvent>
+  /** Asks an endpoint of the app: `client.api('t1', 'notes/7', { method: 'POST', body: { text } })`. */
+  api(thread: string, path: string, asked?: RemoteEndpointRequest): Promise<Response>
   /** What the app of the server defines; where the server is a client itself, it does not know. */
   definitions(): Promise<AppOutline>
   [Symbol.asyncDispose](): Promise<void>
@@ -70,7 +94,17 @@ export function connect(url: string, options: RemoteOptions = {}): RemoteSkein {
       decline: (thread, request, given = {}) => decide(transport, ['reject', thread, request], given),
     },
     deadLetters: createDeadLetters(transport),
+    effects: createEffects(transport),
     events: ({ root, ...rest }) => eventsAt(transport, at`/trees/${root}/events`, rest),
+    stream: ({ trees = [], inboxes = [], from, signal }) =>
+      followEvents(transport, {
+        path: '/stream',
+        query: defined({ tree: trees.join(',') || undefined, inbox: inboxes.join(',') || undefined }),
+        cursor: { from },
+        signal,
+      }),
+    api: async (thread, path, asked) =>
+      transport.ask(`${at`/threads/${thread}/api/`}${path.split('/').map(encodePart).join('/')}`, asked),
     definitions: () => transport.json('/definitions'),
     modelWaits: async () => (await transport.json<Waits>('/models/waits')).waits,
     hosted: () => isReady(transport),
@@ -99,15 +133,9 @@ const mostListed = 1_000
 
 function createThreads(transport: Transport): RemoteSkein['threads'] {
   return {
-    async create({ signal, agent, ...options }) {
-      const bytes = Object.entries(options.files ?? {}).find(([, content]) => typeof content !== 'string')
-      if (bytes)
-        throw new SkeinError(
-          'BAD_OPTION',
-          `threads.create over HTTP takes texts; write ${JSON.stringify(bytes[0])} with thread.files.writeFile`,
-        )
+    async create({ signal, agent, files, ...options }) {
       const name = typeof agent === 'string' ? agent : agent.name
-      const body = { id: systemRandom.id(), ...options, agent: name }
+      const body = { id: systemRandom.id(), ...options, ...defined({ files: files && sentFiles(files) }), agent: name }
       const asked = { method: 'POST', body, again: true, signal } as const
       return createRemoteThread(transport, await transport.json<ThreadInfo>('/threads', asked))
     },
@@ -117,6 +145,15 @@ function createThreads(transport: Transport): RemoteSkein['threads'] {
     list: ({ limit = mostListed, ...filter }: ThreadFilter = {}) =>
       transport.json('/threads', { query: { ...filter, limit } }),
   }
+}
+
+function sentFiles(files: NonNullable<CreateThread['files']>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, content]) => [
+      path,
+      typeof content === 'string' ? content : { base64: toBase64(content) },
+    ]),
+  )
 }
 
 function decide(
@@ -169,6 +206,20 @@ async function* watchInbox(
     const now = JSON.stringify(shown)
     if (now !== before) yield shown
     before = now
+  }
+}
+
+const resolutionNames: ReadonlySet<string> = new Set(['happened', 'value', 'comment'])
+
+function createEffects(transport: Transport): RemoteSkein['effects'] {
+  return {
+    list: async ({ root } = {}) =>
+      (await transport.json<{ effects: readonly SideEffect[] }>('/effects', { query: { root } })).effects,
+    async resolve(id, resolution) {
+      checkKnown('effects.resolve', resolution, resolutionNames)
+      const [thread, call] = pairOf(id)
+      await transport.done(at`/effects/${thread}/${call}/resolve`, { method: 'POST', body: resolution })
+    },
   }
 }
 

@@ -3,7 +3,20 @@ import type { FileStat, Files } from '../index.js'
 import { at } from './transport.js'
 import type { Transport } from './transport.js'
 
-export type RemoteFiles = Pick<Files, 'readFile' | 'readStream' | 'stat' | 'exists' | 'readdir' | 'rm'> & {
+export type RemoteFiles = Pick<
+  Files,
+  | 'readFile'
+  | 'readStream'
+  | 'writeStream'
+  | 'stat'
+  | 'lstat'
+  | 'readlink'
+  | 'realpath'
+  | 'exists'
+  | 'readdir'
+  | 'rm'
+  | 'usage'
+> & {
   /** Makes the directories above it. */
   writeFile(path: string, content: string | Uint8Array): Promise<void>
 }
@@ -39,7 +52,11 @@ export function createFiles(transport: Transport, thread: string): RemoteFiles {
         method: 'PUT',
         bytes: typeof content === 'string' ? content : new Uint8Array(content),
       }),
+    writeStream: (path, content, { mode } = {}) =>
+      transport.done(address(path), { method: 'PUT', query: { mode }, bytes: toStream(content), again: false }),
     stat,
+    ...createLinks(transport, address),
+    usage: () => transport.json(base, { query: { usage: true } }),
     exists: (path) =>
       stat(path).then(
         () => true,
@@ -56,6 +73,50 @@ export function createFiles(transport: Transport, thread: string): RemoteFiles {
     rm: (path, { recursive, force } = {}) =>
       transport.done(address(path), { method: 'DELETE', query: { recursive, force } }),
   }
+}
+
+function createLinks(
+  transport: Transport,
+  address: (path: string) => string,
+): Pick<Files, 'lstat' | 'readlink' | 'realpath'> {
+  const link = (path: string): Promise<FileStat & Link> => transport.json(address(path), { query: { link: true } })
+  return {
+    async lstat(path) {
+      const { target: _, real: __, ...rest } = await link(path)
+      return rest
+    },
+    async readlink(path) {
+      const { target } = await link(path)
+      if (target !== undefined) return target
+      throw fileError('EINVAL', `EINVAL: invalid argument, readlink '${path}'`)
+    },
+    async realpath(path) {
+      const { real } = await link(path)
+      if (real !== undefined) return real
+      throw fileError('ENOENT', `ENOENT: no such file or directory, realpath '${path}'`)
+    },
+  }
+}
+
+interface Link {
+  readonly target?: string
+  readonly real?: string
+}
+
+/** Sent as it comes. */
+function toStream(content: AsyncIterable<string | Uint8Array>): ReadableStream<Uint8Array> {
+  const chunks = content[Symbol.asyncIterator]()
+  const encoder = new TextEncoder()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next()
+      if (done) controller.close()
+      else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
+    },
+    async cancel() {
+      await chunks.return?.()
+    },
+  })
 }
 
 function fileError(code: string, message: string): Error {

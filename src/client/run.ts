@@ -3,15 +3,19 @@
  */
 import { fromFailure } from '../core/failure.js'
 import { textPieces, unfinished } from '../core/records/run-text.js'
-import type { Run, RunResult, SkeinEvent, StreamOptions, WaitOptions } from '../index.js'
+import type { Run, RunResult, SkeinEvent, StreamOptions, ViewOptions, WaitOptions } from '../index.js'
 import { backOff, followEvents, passes } from './event-source.js'
 import { at } from './transport.js'
 import type { Transport } from './transport.js'
+import { createRemoteRunView } from './view.js'
+import type { RemoteThreadChange } from './view.js'
 
 type RemoteRunStreams = Pick<Run, 'fullStream' | 'textStream' | 'reasoningStream'>
 
 export type RemoteRun = RemoteRunStreams &
   Pick<Run, 'id' | 'accepted' | 'result' | 'text' | 'pendingToolCalls'> & {
+    /** A view of the thread from the first record of the run to its result. */
+    view(options?: Omit<ViewOptions, 'maxBuffered'>): AsyncIterable<RemoteThreadChange>
     /** The streams for a reader that has a signal to leave by. */
     streams(options?: Pick<StreamOptions, 'signal'>): RemoteRunStreams
   }
@@ -67,6 +71,7 @@ export function createRemoteRun(transport: Transport, { thread, run: id, accepte
       const { calls } = await transport.json<{ calls: Awaited<ReturnType<Run['pendingToolCalls']>> }>(`${path}/calls`)
       return calls
     },
+    view: (options) => createRemoteRunView(transport, { path, ready: accepted }, options),
     ...streams(),
     streams,
   }

@@ -12,14 +12,21 @@ import type {
   SkeinEvent,
   Thread,
   ThreadInfo,
+  ThreadStateInfo,
+  ThreadViewOptions,
+  TreeOption,
+  WaitOptions,
 } from '../index.js'
-import { followEvents } from './event-source.js'
+import { backOff, followEvents, passes } from './event-source.js'
 import { createFiles } from './files.js'
 import type { RemoteFiles } from './files.js'
 import { createRemoteMessages } from './messages.js'
+import { createReads } from './reads.js'
 import { createRemoteRun } from './run.js'
 import type { RemoteRun } from './run.js'
-import { at, checkKnown } from './transport.js'
+import { at, checkKnown, toBase64 } from './transport.js'
+import { createRemoteView } from './view.js'
+import type { RemoteThreadView } from './view.js'
 import type { RequestParts, Transport } from './transport.js'
 
 export type RemoteSendOptions = Omit<SendOptions, 'stopWhen' | 'maxToolRounds' | 'trace'>
@@ -47,6 +54,11 @@ type AsLocal =
   | 'unschedule'
   | 'kv'
   | 'env'
+  | 'state'
+  | 'effects'
+  | 'records'
+  | 'context'
+  | 'export'
 
 export interface RemoteThread extends Pick<Thread, AsLocal> {
   /** Says something to it: a text, or an object with `text` and any of the options. */
@@ -58,6 +70,12 @@ export interface RemoteThread extends Pick<Thread, AsLocal> {
   /** Raises its budget; who gives it is the name of the key. */
   grant(amounts: Parameters<Thread['grant']>[0], options?: { readonly resume?: boolean }): Promise<void>
   events(options?: Omit<EventOptions, 'maxBuffered'>): AsyncIterable<SkeinEvent>
+  /** A live view of its calls, children and turns; with `tree`, of all threads below it too. */
+  view(options?: Omit<ThreadViewOptions, 'maxBuffered'>): RemoteThreadView
+  /** The run that is going on. */
+  current(): Promise<RemoteRun | undefined>
+  /** Resolves when the thread is at rest; with `tree`, when all below it is. */
+  settled(options?: TreeOption & WaitOptions): Promise<ThreadInfo>
   readonly files: RemoteFiles
 }
 
@@ -93,9 +111,7 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
     tags,
     info,
     status: async () => (await info()).status,
-    usage: () => transport.json(`${path}/usage`),
-    tree: () => transport.json(`${path}/tree`),
-    children: async () => (await transport.json<Children>(`${path}/children`)).children,
+    ...createReads(transport, path),
     messages: createRemoteMessages(transport, `${path}/messages`),
     send: createSender(post, run),
     async inject(text, options = {}) {
@@ -118,7 +134,48 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
       await post('budget', { amounts, ...options })
     },
     events: (options = {}) => eventsAt(transport, `${path}/events`, options),
+    view: (options) => createRemoteView(transport, path, options),
+    async current() {
+      const { turn } = await transport.json<ThreadStateInfo>(`${path}/state`)
+      return turn && run(turn.run)
+    },
+    settled: (options = {}) => untilSettled(transport, path, options),
     files: createFiles(transport, id),
+    ...createStored(transport, path),
+  }
+}
+
+/** The server answers before proxies lose patience. */
+const waitMs = 20_000
+
+async function untilSettled(
+  transport: Transport,
+  path: string,
+  { tree, signal }: TreeOption & WaitOptions,
+): Promise<ThreadInfo> {
+  for (let failures = 0; ;) {
+    try {
+      const asked = { query: { tree, wait: waitMs }, waitMs, signal }
+      const { thread, settled } = await transport.json<{ thread: ThreadInfo; settled: boolean }>(
+        `${path}/settled`,
+        asked,
+      )
+      if (settled) return thread
+      failures = 0
+    } catch (thrown) {
+      signal?.throwIfAborted()
+      if (transport.closed.aborted || !passes(thrown)) throw thrown
+      await backOff(++failures, signal)
+    }
+  }
+}
+
+/** Values, variables and schedules. */
+function createStored(
+  transport: Transport,
+  path: string,
+): Pick<Thread, 'kv' | 'env' | 'schedule' | 'schedules' | 'unschedule'> {
+  return {
     kv: createValues(transport, path),
     env: {
       set: (values) => transport.done(`${path}/variables`, { method: 'PATCH', body: values, again: true }),
@@ -134,9 +191,6 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
   }
 }
 
-interface Children {
-  readonly children: Awaited<ReturnType<Thread['children']>>
-}
 interface Names {
   readonly variables: Awaited<ReturnType<Thread['env']['names']>>
 }
@@ -161,9 +215,7 @@ function sentAttachment(each: Attachment): string | { readonly name: string; rea
   if (typeof each === 'string') return each
   const { name, content } = each
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
-  let text = ''
-  for (const byte of bytes) text += String.fromCharCode(byte)
-  return { name, base64: btoa(text) }
+  return { name, base64: toBase64(bytes) }
 }
 
 function createValues(transport: Transport, path: string): Thread['kv'] {

@@ -24,7 +24,7 @@ export interface RequestParts {
   readonly query?: Query
   /** Sent as JSON. */
   readonly body?: unknown
-  readonly bytes?: string | Uint8Array<ArrayBuffer>
+  readonly bytes?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
   readonly signal?: AbortSignal | undefined
   /** Besides the time that any answer may take. */
   readonly waitMs?: number
@@ -110,6 +110,8 @@ export class Transport {
       method,
       headers: { ...this.#headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(sent !== undefined && { body: sent }),
+      // What is sent as it comes is answered when all of it has come.
+      ...(sent instanceof ReadableStream && { duplex: 'half' as const }),
       signal: signal ? AbortSignal.any([signal, this.closed]) : this.closed,
     })
     const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json') === true
@@ -180,11 +182,11 @@ export function toError(
 
 /** The path of a route: every value is one part of it. */
 export function at(texts: TemplateStringsArray, ...values: readonly string[]): string {
-  return texts.reduce((path, text, index) => `${path}${part(values[index - 1] ?? '')}${text}`)
+  return texts.reduce((path, text, index) => `${path}${encodePart(values[index - 1] ?? '')}${text}`)
 }
 
 /** `..` would be another address. */
-function part(value: string): string {
+export function encodePart(value: string): string {
   if (typeof value === 'string' && !['', '.', '..'].includes(value)) return encodeURIComponent(value)
   throw new SkeinError('BAD_OPTION', `${JSON.stringify(value)} is no id`)
 }
@@ -201,4 +203,10 @@ export function checkKnown(what: string, options: object, names: ReadonlySet<str
   const unknown = Object.keys(options).find((name) => !names.has(name))
   if (unknown === undefined) return
   throw new SkeinError('BAD_OPTION', `${what} over HTTP has no option ${JSON.stringify(unknown)}`)
+}
+
+export function toBase64(bytes: Uint8Array): string {
+  let text = ''
+  for (const byte of bytes) text += String.fromCharCode(byte)
+  return btoa(text)
 }

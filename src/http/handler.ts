@@ -81,13 +81,12 @@ export interface SkeinHandler {
 
 export function createHandler(skein: ServedSkein, options: HandlerOptions): SkeinHandler {
   checkOptions(options)
-  const openapi = createOpenApi(routes, { title: 'Skein', version: '1' })
   const server = new RouteServer(skein, options)
   skein.directory() // lists and the inbox answer from memory as soon as it has read all threads
   const app = new Hono()
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
-  app.get('/openapi.json', () => Response.json(openapi))
+  app.get('/openapi.json', () => Response.json(openapiOf(skein)))
   for (const path of ['/ui', '/ui/*'])
     app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
   app.notFound((context) => problemResponse(notFound(context)))
@@ -101,7 +100,19 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
     },
     { overrideGlobalObjects: false },
   )
-  return { fetch, node: listen, openapi, close: () => server.close() }
+  return {
+    fetch,
+    node: listen,
+    get openapi() {
+      return openapiOf(skein)
+    },
+    close: () => server.close(),
+  }
+}
+
+/** With the endpoints of the app, as it is now. */
+function openapiOf({ endpoints }: ServedSkein): SkeinHandler['openapi'] {
+  return createOpenApi(routes, { title: 'Skein', version: '1', endpoints: endpoints?.list() ?? [] })
 }
 
 async function pageAt(path: string): Promise<Response> {
@@ -119,6 +130,8 @@ function checkOptions(options: HandlerOptions): void {
   const checked = optionsSchema.safeParse(options)
   if (!checked.success) throw new SkeinError('BAD_OPTION', `createHandler: ${z.prettifyError(checked.error)}`)
 }
+
+type Params = Readonly<Record<string, string>>
 
 /** `{path*}` takes any number of parts, also none. */
 function honoPath(path: string): string {
@@ -175,22 +188,24 @@ class RouteServer {
     try {
       if (this.#closed.signal.aborted)
         throw new HttpProblem({ status: 503, code: 'STORE_CLOSED' }, 'the server is closing')
-      const principal = await this.#admit(route, context)
+      const params = paramsOf(route, context)
+      const principal = await this.#admit(route, params, context)
       const body = route.body ? await this.#bodyOf(request) : undefined
-      const { tokens } = this.#authenticator
+      const { tokens, mayTag } = this.#authenticator
       const answer = await route.call({
         skein: this.#skein,
         principal,
-        request,
+        request: route.takesAny ? this.#whole(request) : request,
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
         views: this.#views,
         warn: this.#warn,
         routes,
-        params: paramsOf(route, context),
-        query: queryOf(request),
+        params,
+        query: route.takesAny ? {} : queryOf(request, route.lists),
         body,
+        mayTag: (tag) => mayTag(principal, tag),
         ...defined({ tokens, publicUrl: this.#publicUrl }),
       })
       const response = answer instanceof Response ? answer : answerOf(route, answer)
@@ -205,12 +220,11 @@ class RouteServer {
   }
 
   /** Who asks, once it is known that they may. */
-  async #admit({ scope, params }: Route, context: Context): Promise<Principal> {
+  async #admit({ scope, scopeOf }: Route, params: Params, { req }: Context): Promise<Principal> {
     if (scope === undefined) return everyone
-    const principal = await this.#authenticator.principalOf(context.req.raw)
-    const thread = 'thread' in params ? context.req.param('thread') : undefined
-    const root = 'root' in params ? context.req.param('root') : undefined
-    await checkAccess(this.#skein, principal, { scope, ...defined({ thread: thread ?? root }) })
+    const principal = await this.#authenticator.principalOf(req.raw)
+    const access = { scope: scopeOf?.(this.#skein, params) ?? scope }
+    await checkAccess(this.#skein, principal, { ...access, ...defined({ thread: params['thread'] ?? params['root'] }) })
     return principal
   }
 
@@ -235,11 +249,35 @@ class RouteServer {
     }
   }
 
-  async #textOf(request: Request): Promise<string> {
-    const tooLarge = new HttpProblem(
+  /** For code of the app: a request of the platform, with the body as it may be, or as it was parsed before. */
+  #whole(request: Request): Request {
+    const { url, method, headers, signal } = request
+    const parts = { method, headers, signal }
+    if (this.#parsed.has(request))
+      return new Request(url, { ...parts, body: JSON.stringify(this.#parsed.get(request)) })
+    if (method === 'GET' || method === 'HEAD' || !request.body) return new Request(url, parts)
+    const limit = this.#bodyLimit()
+    if (Number(headers.get('content-length') ?? 0) > this.#maxBodyBytes) throw limit
+    let left = this.#maxBodyBytes
+    const counted = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        left -= chunk.length
+        if (left < 0) controller.error(limit)
+        else controller.enqueue(chunk)
+      },
+    })
+    return new Request(url, { ...parts, body: request.body.pipeThrough(counted), duplex: 'half' })
+  }
+
+  #bodyLimit(): HttpProblem {
+    return new HttpProblem(
       { status: 413, code: 'TOO_LARGE' },
       `a body has at most ${this.#maxBodyBytes} bytes; files are written with PUT /threads/{thread}/files/{path}`,
     )
+  }
+
+  async #textOf(request: Request): Promise<string> {
+    const tooLarge = this.#bodyLimit()
     if (Number(request.headers.get('content-length') ?? 0) > this.#maxBodyBytes) throw tooLarge
     const chunks: Uint8Array[] = []
     let size = 0
@@ -296,15 +334,14 @@ function answerOf({ answer }: Route, value: unknown): Response {
     : Response.json(value, { status: answer.status, headers: { 'cache-control': 'no-store' } })
 }
 
-const filesPath = /\/threads\/[^/]+\/files(?:\/(.*))?$/
-
 /** Decoded once. What `{path*}` stands for is what follows the part before it. */
-function paramsOf({ path, params }: Route, { req }: Context): Record<string, string> {
+function paramsOf({ path, params }: Route, { req }: Context): Params {
   const found: Record<string, string> = {}
   for (const name of Object.keys(params)) if (name !== 'path') found[name] = req.param(name) ?? ''
   if (!path.endsWith('{path*}')) return found
   // The thread may be encoded in any way.
-  const [, rest = ''] = filesPath.exec(new URL(req.url).pathname) ?? []
+  const form = new RegExp(`${path.replace('/{path*}', '(?:/(.*))?').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+  const [, rest = ''] = form.exec(new URL(req.url).pathname) ?? []
   try {
     found['path'] = decodeURIComponent(rest)
   } catch {
@@ -313,11 +350,14 @@ function paramsOf({ path, params }: Route, { req }: Context): Record<string, str
   return found
 }
 
-function queryOf(request: Request): Record<string, string> {
-  const query: Record<string, string> = {}
+function queryOf(request: Request, lists: readonly string[] = []): Record<string, string> {
+  const query = new Map<string, string>()
   for (const [name, value] of new URL(request.url).searchParams) {
-    if (Object.hasOwn(query, name)) throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
-    query[name] = value
+    const before = query.get(name)
+    if (before !== undefined && !lists.includes(name))
+      throw badRequest(`the query has ${JSON.stringify(name.slice(0, 64))} twice`)
+    query.set(name, before === undefined ? value : `${before},${value}`)
   }
-  return query
+  // Each a field of its own, `__proto__` too.
+  return Object.fromEntries(query)
 }

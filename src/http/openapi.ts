@@ -2,6 +2,7 @@
  * The OpenAPI 3.1 document of the routes: made of the same schemas that check requests.
  */
 import { z } from 'zod'
+import type { Skein } from '../index.js'
 import type { Route, RouteAnswer } from './route.js'
 
 type JsonObject = { readonly [field: string]: unknown }
@@ -9,13 +10,20 @@ type JsonObject = { readonly [field: string]: unknown }
 export interface OpenApiInfo {
   readonly title: string
   readonly version: string
+  /** What the app itself answers. */
+  readonly endpoints?: ReturnType<Skein['endpoints']['list']>
 }
 
-export function createOpenApi(routes: readonly Route[], info: OpenApiInfo): JsonObject {
+export function createOpenApi(routes: readonly Route[], { endpoints = [], ...info }: OpenApiInfo): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {}
   for (const each of routes) {
     const path = each.path.replace('*}', '}')
     paths[path] = { ...paths[path], [each.method]: operationOf(each) }
+  }
+  for (const { method, parts, endpoint } of endpoints) {
+    const path = ['/threads/{thread}/api', ...parts.map(({ kind, name }) => (kind === 'static' ? name : braced(name)))]
+    const whole = path.join('/')
+    paths[whole] = { ...paths[whole], [method]: endpointOperation({ method, parts, endpoint }) }
   }
   return {
     openapi: '3.1.0',
@@ -61,6 +69,24 @@ function operationOf({ name, summary, scope, params, query, body, takesBytes, an
         content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     },
+  }
+}
+
+type Endpoint = ReturnType<Skein['endpoints']['list']>[number]
+
+/** A catch-all has no name of its own. */
+const braced = (name: string): string => (name === '*' ? '{rest}' : `{${name}}`)
+
+function endpointOperation({ method, parts, endpoint }: Endpoint): JsonObject {
+  const { name, summary = 'An endpoint of the app.', scope = method === 'get' ? 'read' : 'write' } = endpoint
+  const names = parts.flatMap((part) => (part.kind === 'static' ? [] : [part.name === '*' ? 'rest' : part.name]))
+  return {
+    operationId: `api ${name}`,
+    summary,
+    security: [{ key: [] }],
+    'x-scope': scope,
+    parameters: ['thread', ...names].map((each) => parameterOf(each, 'path', z.string())),
+    responses: { default: { description: 'What the endpoint answers' } },
   }
 }
 

@@ -18,7 +18,8 @@ import type { Views } from './view/views.js'
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** What a server serves: a host, or a client of hosts elsewhere. Only a host knows the definitions. */
-export type ServedSkein = SkeinClient & Partial<Pick<Skein, 'agents' | 'definitions' | 'host' | 'metrics'>>
+export type ServedSkein = SkeinClient &
+  Partial<Pick<Skein, 'agents' | 'definitions' | 'endpoints' | 'host' | 'metrics'>>
 
 /** What a route gets besides its checked input. */
 export interface RouteScene {
@@ -28,6 +29,8 @@ export interface RouteScene {
   /** Aborted when the client has gone or the server closes. */
   readonly signal: AbortSignal
   readonly clock: Clock
+  /** Whether the principal may give a tree this tag: it may let others in. */
+  mayTag(tag: string): boolean
   /** Absent where the server has no keys of its own. */
   readonly tokens?: TreeTokens
   /** How the server streams. */
@@ -79,6 +82,8 @@ interface RouteFacts {
   readonly summary: string
   /** Undefined: everybody may. */
   readonly scope: Scope | undefined
+  /** Where what is asked for says so itself, in place of `scope`. */
+  readonly scopeOf?: (skein: ServedSkein, params: Readonly<Record<string, string>>) => Scope | undefined
   readonly answer: RouteAnswer
   /** Offered to MCP clients as a tool. */
   readonly isTool?: true
@@ -92,6 +97,10 @@ export interface Route extends RouteFacts {
   readonly body?: z.ZodType
   /** The body is bytes, which the route reads itself. */
   readonly takesBytes?: true
+  /** Query and body are the app's own: neither is checked here, but for the size of the body. */
+  readonly takesAny?: true
+  /** Fields of the query that may be given several times; their values arrive with commas between them. */
+  readonly lists?: readonly string[]
   call(raw: RawRequest): Promise<unknown>
 }
 
@@ -100,6 +109,8 @@ interface RouteInput<Params extends Shape, Query extends Shape, Body extends z.Z
   readonly query?: Query
   readonly body?: Body
   readonly takesBytes?: true
+  readonly takesAny?: true
+  readonly lists?: readonly string[]
   /** A value is sent as JSON with the status of `answer`; a `Response` as it is. */
   readonly run: (
     scene: RouteScene & {
@@ -127,7 +138,7 @@ export function route<
       return run({
         ...scene,
         params: parseFields(params, rawParams, 'the path'),
-        query: parseFields(query, rawQuery, 'the query'),
+        query: parseFields(query, facts.takesAny ? {} : rawQuery, 'the query'),
         body: parseBody(body, rawBody),
       })
     },

@@ -64,6 +64,17 @@ export const inboxItem = z
   })
   .meta({ title: 'InboxItem' })
 
+export const sideEffect = z
+  .looseObject({
+    id: z.string(),
+    thread: z.string(),
+    call: z.string(),
+    tool: z.string(),
+    state: z.enum(['unknown', 'running', 'done', 'failed']),
+    beganAt: z.number(),
+  })
+  .meta({ title: 'SideEffect' })
+
 /** A command was taken. */
 export const done = z.object({ done: z.literal(true) })
 export const isDone = { done: true } as const

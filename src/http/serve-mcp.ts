@@ -46,6 +46,7 @@ export async function serveMcp(skein: ServedSkein, options: ServeMcpOptions = {}
     streams: { heartbeatMs: 5_000, maxBuffered: 1_000 },
     routes,
     warn,
+    mayTag: () => true,
   }
   const transport = new StdioServerTransport(stdin, stdout)
   const handle = serveStdio(() => createSkeinMcp(scene), {

@@ -35,28 +35,18 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
         `skein/server makes one`,
     )
   const handler = createHandler(skein, handlerOptions)
-  /** Connections that nothing was asked on: Node does not take them for idle ones. */
-  const silent = new Set<Socket>()
   const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => {
-    silent.delete(request.socket)
     // A page of another site whose name leads here is not asked for a key either.
     if (options.auth === 'none' && !loopback.test(hostNameOf(request.headers.host))) return refuseName(response)
     return void handler.node(request, response)
   })
-  server.on('connection', (socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
-  })
+  const connections = watchConnections(server)
   await listening(server, { port, host })
   const address = server.address() as AddressInfo
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `http://${name}:${address.port}${options.basePath ?? ''}`,
-    async close() {
-      const ended = closed(server, handler)
-      for (const socket of silent) socket.destroy()
-      await ended
-    },
+    close: () => closed(server, handler, connections),
   }
 }
 
@@ -73,18 +63,46 @@ function refuseName(response: ServerResponse): void {
 const longestCloseMs = 5_000
 
 /** Answers that are under way are finished; a client that does not take its own in time is cut off. */
-async function closed(server: Server, handler: SkeinHandler): Promise<void> {
+async function closed(server: Server, handler: SkeinHandler, connections: Connections): Promise<void> {
   handler.close()
   await new Promise<void>((resolve) => {
     const stop = systemClock.wakeAt(systemClock.now() + longestCloseMs, () => server.closeAllConnections())
-    // A connection that is kept for further requests would hold the server open.
-    server.on('request', (_, response) => void response.setHeader('connection', 'close'))
     server.close(() => {
       stop()
       resolve()
     })
-    server.closeIdleConnections()
+    connections.end()
   })
+}
+
+interface Connections {
+  /** Ends those without a request now, and the others with their answers. */
+  end(): void
+}
+
+/** Node knows as idle only a connection that had a request before: browsers open others in advance. */
+function watchConnections(server: Server): Connections {
+  const idle = new Set<Socket>()
+  let isEnding = false
+  const rest = (socket: Socket): void => {
+    if (isEnding) socket.end()
+    else if (!socket.destroyed) idle.add(socket)
+  }
+  server.on('connection', (socket) => {
+    rest(socket)
+    socket.once('close', () => idle.delete(socket))
+  })
+  server.on('request', ({ socket }, response) => {
+    idle.delete(socket)
+    if (isEnding) response.setHeader('connection', 'close')
+    response.once('close', () => rest(socket))
+  })
+  return {
+    end() {
+      isEnding = true
+      for (const socket of idle) socket.end()
+    },
+  }
 }
 
 function listening(server: Server, where: { readonly port: number; readonly host: string }): Promise<void> {

@@ -12,6 +12,8 @@ import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
 import type { HostGauges } from '../observe/port.js'
 import type { AppSource } from './app/load.js'
+import { createEndpoints } from './endpoints.js'
+import type { ThreadEndpoints } from './endpoints.js'
 import { createModelGates } from './effects/model-gates.js'
 import type { ModelGates } from './effects/model-gates.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
@@ -37,6 +39,8 @@ export interface Skein extends SkeinClient {
   readonly agents: readonly string[]
   /** What its app defines, as plain data. */
   definitions(): AppOutline
+  /** Endpoints of threads that its app defines: what a server looks requests up in. */
+  readonly endpoints: ThreadEndpoints
   /** Prometheus text of this host; undefined where no observer counts (`metrics()` of skein/observe). */
   metrics(): string | undefined
   /** The host in this process. */
@@ -170,6 +174,7 @@ function withHost(client: SkeinClient, { served, profile, host, reloads, metrics
       return agentNames(served.app)
     },
     definitions: () => outlineOf(served.app),
+    endpoints: createEndpoints(() => served.app),
     host: {
       get threadsAwake() {
         return host.work.awake

@@ -57,6 +57,7 @@ test('every example has a test here and is a short read', () => {
     '14-structured-output',
     '15-skills',
     '16-real-model',
+    '17-express',
     '19-openai-client',
     '20-mcp',
     '21-a2a',
@@ -361,6 +362,18 @@ test('16-real-model: says what to set; with an OpenAI-compatible server it asks 
   expect(server.bodies).toMatchObject([
     { model: 'small' },
     { messages: expect.arrayContaining([{ role: 'tool', tool_call_id: 'call_1_0', content: '2.4' }]) },
+  ])
+})
+
+test('H4: 17-express: a service mounts Skein in ten lines, and plain HTTP does the rest', async () => {
+  expect((await printed(main('17-express'))).trimEnd().split('\n')).toEqual([
+    'status 200: order 17 was lost in Porto.',
+    'status 202: it waits for someone',
+    'turn.started',
+    'turn.ended',
+    'turn.started',
+    'call.decided',
+    'turn.ended',
   ])
 })
 

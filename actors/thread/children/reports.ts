@@ -38,7 +38,8 @@ import { lastMail, noteMail } from './mail-numbers.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
-import type { EndedTurn, PendingReply, Status, ThreadState, Turn } from '../state.js'
+import type { EndedTurn, PendingReply, ThreadState, Turn } from '../state.js'
+import type { Status } from '../../../src/core/records/status.js'
 
 /** The next mail to the parent, or to another thread that waits for a reply. */
 export function dueReport(state: ThreadState): Fact | undefined {

@@ -18,6 +18,7 @@ import { retryOf } from '../children/children.js'
 import { raiseBudget } from '../budget/grants.js'
 import { noFacts, refuse, turnEnded, turnStarted } from './decision.js'
 import type { Decision, DecisionContext, Refusal, ResolvedCommand } from './decision.js'
+import { resolveEffect } from '../turn/effect-resolution.js'
 import { land } from './landings.js'
 import { pauseThread, removeThread, resumeThread, terminateThread } from './lifecycle.js'
 import { withinQuota } from './quota.js'
@@ -58,6 +59,7 @@ const handlers: { readonly [Of in Kind]: Handler<Of> } = {
   receipt,
   requeue: decideDeadLetter,
   drop: decideDeadLetter,
+  resolve: resolveEffect,
   env: changeEnv,
   provide: (state, command) => refuseEnded(state, 'starts no more children') ?? provide(state, command),
   change,

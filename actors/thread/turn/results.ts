@@ -19,6 +19,7 @@ import { wantLastAnswer } from './last-answer.js'
 import { conclude, isFor } from './session.js'
 import { awaitsHook, drain, firstUndrained } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
+import { noteUnknown } from '../calls/unknown-effects.js'
 import { noteEffect } from '../budget/usage.js'
 import type { QueuedMessage, ThreadState, Turn } from '../state.js'
 
@@ -32,6 +33,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     const { outcome, ...files } = receiveFiles(state, slot, landed)
     slot.outcome = outcome
     noteEffect(state, slot, landed)
+    noteUnknown(state, slot, { call: callId(step, index), at, outcome })
     if (state.turn) noteRecent(state.turn, slot.call, outcome)
     if (state.child?.gives && state.turn)
       (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })

@@ -8,7 +8,7 @@ import { defined } from '../../core/defined.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { findThread, lookUpThread } from '../find-thread.js'
-import { createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '../open.js'
+import { appOf, createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '../open.js'
 import type { OpenFlags, OpenRequest } from '../open.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { createAsk, readLines } from '../turn/ask.js'
@@ -19,10 +19,12 @@ import { standingOf } from '../turn/watch.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
   openOptions(command)
-    .argument('<app>', 'module that exports the definitions (.ts or .js)')
+    .argument('[app]', 'module that exports the definitions (.ts or .js); with --url the server has it: leave it out')
     .option('--thread <id>', 'continue this thread, or create it with this id')
-    .action((app: string, flags: OpenFlags) =>
-      runCommand(command, (context) => chat(context, { ...flags, command: 'chat', app })),
+    .action((app: string | undefined, flags: OpenFlags) =>
+      runCommand(command, async (context) =>
+        chat(context, { ...flags, command: 'chat', app: await appOf(context, app) }),
+      ),
     )
 }
 

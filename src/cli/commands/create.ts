@@ -1,13 +1,14 @@
 /** `skein create`: makes a thread without a turn. Without a host the command is kept until there is one. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient } from '../../index.js'
+
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { budgetHelp, budgetOf, envHelp, fileHelp, filesOf, several, variablesOf } from '../settings.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
+import type { AnyClient } from '../store.js'
 
 interface Options {
   readonly thread?: string
@@ -27,14 +28,14 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--budget <name=amount>', budgetHelp, several)
     .action((agent: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => create(context, client, { ...options, agent })),
+        withAnyClient(context.store, (client) => create(context, client, { ...options, agent })),
       ),
     )
 }
 
 async function create(
   { out, shell }: CommandContext,
-  { threads }: SkeinClient,
+  { threads }: AnyClient,
   {
     agent,
     thread = `t-${crypto.randomUUID().slice(0, 13)}`,

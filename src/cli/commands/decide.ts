@@ -8,12 +8,12 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { Inbox, InboxItem, SkeinClient } from '../../index.js'
+import type { Inbox, InboxItem } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, CommandModule } from '../run-command.js'
 import { jsonOrText, piped } from '../stdin.js'
-import { withWaiting } from '../store.js'
+import { withAnyClient } from '../store.js'
 import type { AnyClient } from '../store.js'
 import { waitsFor } from '../turn/call-line.js'
 import { answersTo, inFull, wholeOf } from '../turn/waiting-for.js'
@@ -108,20 +108,16 @@ interface Decision {
   /** Print the call before it is decided, and the args that it runs with instead. */
   readonly shows?: { readonly args?: unknown }
   send(inbox: Pick<Inbox, 'approve' | 'reject' | 'answer'>): Promise<void>
-  /** The same client, where the turn is watched. */
-  readonly watching?: SkeinClient
 }
 
 function decide(context: CommandContext, decision: Decision): Promise<ExitCode> {
-  return withWaiting(context.store, decision.wait, (client, watching) =>
-    sendDecision(context, client, { ...decision, ...defined({ watching }) }),
-  )
+  return withAnyClient(context.store, (client) => sendDecision(context, client, decision))
 }
 
 async function sendDecision(
   context: CommandContext,
   client: AnyClient,
-  { id, wait, why, done, shows, send, watching }: Decision,
+  { id, wait, why, done, shows, send }: Decision,
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await threadOf(client, id)
@@ -129,12 +125,12 @@ async function sendDecision(
   const shown = shows && item
   if (shown && out.mode !== 'json') for (const line of [...wholeOf(item), ...editedLines(shows)]) out.note(line)
   // Looked up before the decision is sent: the turn may have ended when its answer comes.
-  const watched = await watching?.threads.get(thread.id)
+  const watched = wait ? await client.threads.get(thread.id) : undefined
   const run = await watched?.current()
   const state = await markUnanswered(send(client.inbox))
   const value = { id, thread: thread.id, state, ...(shown && { tool: item.tool, args: item.args, ...shows }) }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (watching && watched && run) return (await watchHere(context, { client: watching, thread: watched, run })).code
+  if (watched && run) return (await watchHere(context, { client, thread: watched, run })).code
   if (out.mode === 'json') out.json(value)
   else out.print(`${done}\n`)
   return exitCode.ok

@@ -9,6 +9,8 @@ import type { Colour } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { several, workerEnvHelp, workersOf } from '../settings.js'
 import type { WorkerFlags } from '../settings.js'
+import { withAnyClient } from '../store.js'
+import type { StoreLocation } from '../store.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
   command
@@ -26,14 +28,7 @@ async function examine(
   app: string | undefined,
   flags: WorkerFlags,
 ): Promise<ExitCode> {
-  const workers = await workersOf(shell, flags)
-  const { diagnose } = await import('../../index.js')
-  const findings = await diagnose({
-    backend: await store.source(),
-    ...store.key,
-    env: shell.env,
-    ...defined({ app, workers }),
-  })
+  const findings = store.server ? await examineServer(store, app) : await examineStore({ shell, store }, app, flags)
   for (const each of findings) {
     const { check, level, says, advice } = each
     if (out.mode === 'json') out.json(each)
@@ -44,6 +39,43 @@ async function examine(
       )
   }
   return findings.some(({ level }) => level === 'fail') ? exitCode.failed : exitCode.ok
+}
+
+async function examineStore(
+  { shell, store }: Pick<CommandContext, 'shell' | 'store'>,
+  app: string | undefined,
+  flags: WorkerFlags,
+): Promise<readonly Finding[]> {
+  const workers = await workersOf(shell, flags)
+  const { diagnose } = await import('../../index.js')
+  return diagnose({ backend: await store.source(), ...store.key, env: shell.env, ...defined({ app, workers }) })
+}
+
+/** What can be known from here: whether it answers, whether a host is behind it, and what the key may do. */
+async function examineServer(store: StoreLocation, app: string | undefined): Promise<readonly Finding[]> {
+  const { SkeinError } = await import('../../index.js')
+  if (app !== undefined)
+    throw new SkeinError('BAD_OPTION', `the server at ${store.name} has its own app; leave out ${JSON.stringify(app)}`)
+  return withAnyClient(store, async (client) => {
+    const checked = async (check: string, ask: () => Promise<Omit<Finding, 'check'>>): Promise<Finding> => ({
+      check,
+      ...(await ask().catch((thrown: unknown) => ({
+        level: 'fail' as const,
+        says: thrown instanceof Error ? thrown.message : String(thrown),
+      }))),
+    })
+    const server = await checked('server', async () =>
+      (await client.hosted())
+        ? { level: 'ok', says: `${store.name} answers, and a host serves its store` }
+        : { level: 'warn', says: `${store.name} answers, and no host serves its store`, advice: 'start skein host' },
+    )
+    if (server.level === 'fail') return [server]
+    const key = await checked('key', async () => {
+      await client.threads.list({ limit: 1 })
+      return { level: 'ok', says: 'the key may read' }
+    })
+    return [server, key]
+  })
 }
 
 /** A line, and one below it for every item of a list. */

@@ -6,15 +6,14 @@
  */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { defined } from '../../core/defined.js'
-import type { SkeinClient } from '../../index.js'
+
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { several, variablesOf } from '../settings.js'
 import { piped } from '../stdin.js'
-import { withWaiting } from '../store.js'
+import { withAnyClient } from '../store.js'
 import type { AnyClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
@@ -29,8 +28,6 @@ interface Options {
 interface EnvRequest extends Options {
   readonly id: string
   readonly entries: readonly string[]
-  /** The same client, where the turn is watched. */
-  readonly watching?: SkeinClient
 }
 
 /** By name; null takes the value away. */
@@ -52,9 +49,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--wait', 'watch the turn until it ends or waits again')
     .action((id: string, entries: readonly string[], options: Options) =>
       runCommand(command, (context) =>
-        withWaiting(context.store, options.wait, (client, watching) =>
-          env(context, client, { ...options, id, entries, ...defined({ watching }) }),
-        ),
+        withAnyClient(context.store, (client) => env(context, client, { ...options, id, entries })),
       ),
     )
 }
@@ -71,17 +66,16 @@ async function env(context: CommandContext, client: AnyClient, request: EnvReque
 async function set(
   context: CommandContext,
   client: AnyClient,
-  { id, changes, wait, watching }: EnvRequest & { readonly changes: VariableChanges },
+  { id, changes, wait }: EnvRequest & { readonly changes: VariableChanges },
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await client.threads.get(id)
   // Looked up before the values are sent: the turn may have ended when the answer comes.
-  const watched = await watching?.threads.get(id)
-  const run = await watched?.current()
+  const run = wait ? await thread.current() : undefined
   const state = await markUnanswered(thread.env.set(changes))
   const value = { thread: id, names: Object.keys(changes), state }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (watching && watched && run) return (await watchHere(context, { client: watching, thread: watched, run })).code
+  if (run) return (await watchHere(context, { client, thread, run })).code
   if (out.mode === 'json') out.json(value)
   else for (const name of Object.keys(changes)) out.print(`${name} ${changes[name] === null ? 'taken away' : 'set'}\n`)
   return exitCode.ok

@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
+import { threadStatuses } from '../../index.js'
 import type { ThreadFilter, ThreadInfo, ThreadStatus } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -21,25 +22,11 @@ interface Options {
   readonly limit: number
 }
 
-const statuses: readonly ThreadStatus[] = [
-  'created',
-  'idle',
-  'thinking',
-  'acting',
-  'waiting',
-  'awaiting_approval',
-  'awaiting_human',
-  'awaiting_variables',
-  'paused',
-  'failed',
-  'done',
-  'terminated',
-]
 const ended = new Set<ThreadStatus>(['done', 'terminated'])
 
 export function register(command: Command, runCommand: RunCommand): void {
   command
-    .addOption(new Option('--status <status>', 'only threads that are').choices(statuses))
+    .addOption(new Option('--status <status>', 'only threads that are').choices(threadStatuses))
     .option('--agent <name>', 'only threads of this agent')
     .option('--tag <tag>', 'only threads with this tag')
     .option('--all', 'done and terminated threads too')

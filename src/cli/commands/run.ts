@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { ExitCode } from '../exit.js'
 import { findThread, lookUpThread } from '../find-thread.js'
-import { createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '../open.js'
+import { appOf, createOnce, goOnCommand, leave, open, openOptions, settingsOf } from '../open.js'
 import type { OpenedStore, OpenFlags, OpenRequest } from '../open.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, several } from '../settings.js'
@@ -17,15 +17,19 @@ import type { WatchedTurn } from '../turn/turns.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
   openOptions(command)
-    .argument('<app>', 'module that exports the definitions (.ts or .js)')
+    .argument('[app]', 'module that exports the definitions (.ts or .js); with --url the server has it: leave it out')
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
     .option(
       '--thread <id>',
       'continue this thread, or create it with this id; without a message: go on with what is outstanding',
     )
     .option('--attach <file>', attachHelp, several)
-    .action((app: string, message: string | undefined, flags: OpenFlags) =>
-      runCommand(command, (context) => run(context, { ...flags, command: 'run', app }, message)),
+    .action((first: string | undefined, second: string | undefined, flags: OpenFlags) =>
+      runCommand(command, async (context) => {
+        const isRemote = context.store.server !== undefined
+        const app = await appOf(context, isRemote && second === undefined ? undefined : first)
+        return run(context, { ...flags, command: 'run', app }, isRemote ? first : second)
+      }),
     )
 }
 

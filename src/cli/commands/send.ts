@@ -1,13 +1,13 @@
 /** `skein send`: sends a message to a thread. Without a host the message is kept until there is one. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { SkeinClient } from '../../index.js'
+
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, readAttachments, several } from '../settings.js'
 import { readMessage } from '../stdin.js'
-import { withWaiting } from '../store.js'
+import { withAnyClient } from '../store.js'
 import type { AnyClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
@@ -22,8 +22,6 @@ interface Options {
 interface SendRequest extends Options {
   readonly thread: string
   readonly message: string
-  /** The same client, where the turn is watched. */
-  readonly watching?: SkeinClient
 }
 
 export function register(command: Command, runCommand: RunCommand): void {
@@ -37,9 +35,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .action((thread: string, argument: string | undefined, options: Options) =>
       runCommand(command, async (context) => {
         const message = await readMessage(context.shell, argument, options.attach)
-        return withWaiting(context.store, options.wait, (client, watching) =>
-          send(context, client, { ...options, thread, message, ...defined({ watching }) }),
-        )
+        return withAnyClient(context.store, (client) => send(context, client, { ...options, thread, message }))
       }),
     )
 }
@@ -47,7 +43,7 @@ export function register(command: Command, runCommand: RunCommand): void {
 async function send(
   context: CommandContext,
   client: AnyClient,
-  { thread: threadId, message, newTurn, wait, id, attach, watching }: SendRequest,
+  { thread: threadId, message, newTurn, wait, id, attach }: SendRequest,
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await client.threads.get(threadId)
@@ -66,10 +62,7 @@ async function send(
   const state = await markUnanswered(run.accepted())
   const value = { thread: threadId, run: run.id, state }
   if (state === 'kept') return tellUnanswered(out, value, wait)
-  if (watching) {
-    const watched = await watching.threads.get(threadId)
-    return (await watchHere(context, { client: watching, thread: watched, run: watched.run(run.id) })).code
-  }
+  if (wait) return (await watchHere(context, { client, thread, run })).code
   if (out.mode === 'json') out.json(value)
   else out.print(`accepted as ${run.id}\n`)
   return exitCode.ok

@@ -1,5 +1,5 @@
 /** `skein show --context`: prints what the model of a thread would read now, and what was left out and why. */
-import type { LeftOutMessage, SkeinClient, ThreadContext } from '../../index.js'
+import type { LeftOutMessage, ThreadContext } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted } from '../format.js'
@@ -7,6 +7,7 @@ import { groupBy } from '../group-by.js'
 import type { CommandContext } from '../run-command.js'
 import { messageText } from '../turn/message-text.js'
 import { label } from '../visible.js'
+import type { AnyClient } from '../store.js'
 
 const reasons: Readonly<Record<LeftOutMessage['why'], string>> = {
   archived: 'archived, get_tool_response gives the results',
@@ -19,7 +20,7 @@ const reasons: Readonly<Record<LeftOutMessage['why'], string>> = {
 /** Ids that are named for each reason. */
 const named = 8
 
-export async function showContext({ out }: CommandContext, client: SkeinClient, id: string): Promise<ExitCode> {
+export async function showContext({ out }: CommandContext, client: AnyClient, id: string): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   const context = await thread.context()
   if (out.mode === 'json') {

@@ -1,18 +1,20 @@
 /** `skein show`: prints one thread, its state and its last messages. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { ChildView, Failure, SkeinClient, ThreadInfo, Thread, ThreadUsage } from '../../index.js'
+import type { RemoteThread } from '../../client.js'
+import type { ChildView, Failure, ThreadInfo, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { byteCount, counted, dateTime, failureLine, oneLine, spent } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
 import type { StoreLocation } from '../store.js'
 import { messageText } from '../turn/message-text.js'
 import { answersTo, waitingItems, waitingLine } from '../turn/waiting-for.js'
 import { label, visible } from '../visible.js'
 import { positiveCount } from './ps.js'
 import { showContext } from './show-context.js'
+import type { AnyClient } from '../store.js'
 
 interface Options {
   readonly limit: number
@@ -26,7 +28,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--limit <n>', 'the last so many messages', positiveCount, 20)
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) =>
+        withAnyClient(context.store, (client) =>
           options.context ? showContext(context, client, id) : show(context, client, { id, ...options }),
         ),
       ),
@@ -35,7 +37,7 @@ export function register(command: Command, runCommand: RunCommand): void {
 
 async function show(
   { out, store }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, limit }: Options & { readonly id: string },
 ): Promise<ExitCode> {
   const thread = await client.threads.get(id)
@@ -69,7 +71,7 @@ interface AwaitedChild extends Pick<ChildView, 'reference' | 'agent' | 'thread' 
   readonly since?: number
 }
 
-async function describe(client: SkeinClient, thread: Thread): Promise<Description> {
+async function describe(client: AnyClient, thread: RemoteThread): Promise<Description> {
   const [info, usage, { files, bytes }, hosted] = await Promise.all([
     thread.info(),
     thread.usage(),
@@ -81,7 +83,7 @@ async function describe(client: SkeinClient, thread: Thread): Promise<Descriptio
   return { info, usage, files: { files, bytes }, hosted, ...defined({ failure, waitsFor }) }
 }
 
-async function awaitedChildren(thread: Thread): Promise<readonly AwaitedChild[]> {
+async function awaitedChildren(thread: RemoteThread): Promise<readonly AwaitedChild[]> {
   const since = new Map<string, number>()
   let all: readonly ChildView[] = []
   for await (const { children, event, value } of thread.view({ from: 'start', until: 'now' })) {
@@ -103,7 +105,7 @@ async function awaitedChildren(thread: Thread): Promise<readonly AwaitedChild[]>
 }
 
 /** Why the last turn failed, if it did. */
-async function lastFailure(thread: Thread): Promise<Failure | undefined> {
+async function lastFailure(thread: RemoteThread): Promise<Failure | undefined> {
   let failure: Failure | undefined
   for await (const event of thread.events({ until: 'now' })) if (event.type === 'turn.ended') ({ failure } = event)
   return failure

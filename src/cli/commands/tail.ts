@@ -1,13 +1,14 @@
 /** `skein tail`: the events of a thread, a line each, from the beginning or a cursor on, and then as they come. */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { DurableEvent, SkeinClient, Thread, ThreadChange } from '../../index.js'
+import type { RemoteThread, RemoteThreadChange } from '../../client.js'
+import type { DurableEvent } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { clockTime, failureLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withWaiting } from '../store.js'
+import { withAnyClient } from '../store.js'
 import type { AnyClient } from '../store.js'
 import { callLine, speakerOf } from '../turn/call-line.js'
 import { createCalls } from '../turn/calls.js'
@@ -26,10 +27,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--no-follow', 'end when everything so far was shown')
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        // Lines are made of views, which servers do not give; events as they are, they do.
-        withWaiting(context.store, context.out.mode !== 'json', (client, watching) =>
-          tail(context, client, { id, ...options, ...defined({ watching }) }),
-        ),
+        withAnyClient(context.store, (client) => tail(context, client, { id, ...options })),
       ),
     )
 }
@@ -37,7 +35,7 @@ export function register(command: Command, runCommand: RunCommand): void {
 async function tail(
   context: CommandContext,
   client: AnyClient,
-  { id, from, follow, watching }: Options & { readonly id: string; readonly watching?: SkeinClient },
+  { id, from, follow }: Options & { readonly id: string },
 ): Promise<ExitCode> {
   const { out } = context
   const thread = await client.threads.get(id)
@@ -46,8 +44,8 @@ async function tail(
   void out.readerGone.then(() => stop.abort())
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
   const range = { signal: stop.signal, ...defined({ from, until: follow ? undefined : ('now' as const) }) }
-  if (watching) await printLines(out, watching, { thread: await watching.threads.get(id), range })
-  else await printEvents(out, thread, range)
+  if (out.mode === 'json') await printEvents(out, thread, range)
+  else await printLines(out, client, { thread, range })
   return exitCode.ok
 }
 
@@ -57,7 +55,7 @@ interface Range {
   readonly until?: 'now'
 }
 
-async function printEvents(out: CliOutput, thread: Pick<Thread, 'events'>, range: Range): Promise<void> {
+async function printEvents(out: CliOutput, thread: Pick<RemoteThread, 'events'>, range: Range): Promise<void> {
   for await (const event of thread.events(range)) {
     out.json(event)
     if (endsThread(event) || range.signal.aborted) return
@@ -66,8 +64,8 @@ async function printEvents(out: CliOutput, thread: Pick<Thread, 'events'>, range
 
 async function printLines(
   out: CliOutput,
-  client: SkeinClient,
-  { thread, range }: { readonly thread: Thread; readonly range: Range },
+  client: AnyClient,
+  { thread, range }: { readonly thread: RemoteThread; readonly range: Range },
 ): Promise<void> {
   const calls = createCalls()
   try {
@@ -86,7 +84,7 @@ async function printLines(
 }
 
 /** The thread was deleted while it was followed, and there is another one with its id. */
-async function isAnother({ threads }: SkeinClient, { id }: Thread, thrown: unknown): Promise<boolean> {
+async function isAnother({ threads }: AnyClient, { id }: RemoteThread, thrown: unknown): Promise<boolean> {
   const { SkeinError } = await import('../../index.js')
   if (!SkeinError.is(thrown, 'UNKNOWN_THREAD')) return false
   return threads.get(id).then(
@@ -112,7 +110,7 @@ const toldByCall: ReadonlySet<DurableEvent['type']> = new Set([
   'child.reported',
 ])
 
-function linesOf({ paint }: CliOutput, { event }: ThreadChange, calls: readonly CallChange[]): readonly string[] {
+function linesOf({ paint }: CliOutput, { event }: RemoteThreadChange, calls: readonly CallChange[]): readonly string[] {
   if (event?.type === 'tool.log') return logLines(event)
   // Deltas are for live views: the whole text follows.
   if (!event || !('seq' in event)) return []

@@ -3,16 +3,17 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { ChildView, Failure, SkeinClient, ThreadInfo, Usage } from '../../index.js'
+import type { ChildView, Failure, ThreadInfo, Usage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, statusText, table } from '../format.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { withClient } from '../store.js'
+import { withAnyClient } from '../store.js'
 import { childName } from '../turn/calls.js'
 import { subtree } from '../turn/children.js'
 import { modelWaitLine, modelWaitsOf, waitingItems } from '../turn/waiting-for.js'
 import type { ShownModelWait } from '../turn/waiting-for.js'
+import type { AnyClient } from '../store.js'
 
 interface Tree {
   readonly heads: readonly ThreadInfo[]
@@ -31,11 +32,11 @@ export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .action((id: string) =>
-      runCommand(command, (context) => withClient(context.store, (client) => show(context, client, id))),
+      runCommand(command, (context) => withAnyClient(context.store, (client) => show(context, client, id))),
     )
 }
 
-async function show({ out }: CommandContext, client: SkeinClient, id: string): Promise<ExitCode> {
+async function show({ out }: CommandContext, client: AnyClient, id: string): Promise<ExitCode> {
   const top = await (await client.threads.get(id)).info()
   const hosted = await client.hosted()
   const tree = await readTree(client, top, hosted)
@@ -48,7 +49,7 @@ async function show({ out }: CommandContext, client: SkeinClient, id: string): P
   return exitCode.ok
 }
 
-async function readTree(client: SkeinClient, top: ThreadInfo, hosted: boolean): Promise<Tree> {
+async function readTree(client: AnyClient, top: ThreadInfo, hosted: boolean): Promise<Tree> {
   const found = await subtree(client, top)
   // Parents know what their children are called, and who waits in line; other threads need not be read.
   const parents = new Set(
@@ -79,7 +80,7 @@ function inCallOrder(heads: readonly ThreadInfo[], children: Tree['children']): 
 
 /** A parent knows the last attempt of a child; an earlier one that failed is asked itself. */
 async function failuresOf(
-  client: SkeinClient,
+  client: AnyClient,
   heads: readonly ThreadInfo[],
   entries: Tree['entries'],
 ): Promise<ReadonlyMap<string, Failure>> {
@@ -95,7 +96,7 @@ async function failuresOf(
 
 /** What a child that is done has spent is known to its parent; the others are asked. */
 async function usageOf(
-  client: SkeinClient,
+  client: AnyClient,
   heads: readonly ThreadInfo[],
   entries: Tree['entries'],
 ): Promise<ReadonlyMap<string, Usage>> {

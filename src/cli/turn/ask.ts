@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Interface } from 'node:readline'
-import type { Json, SkeinClient } from '../../index.js'
+import type { Json } from '../../index.js'
 import type { WaitingItem } from './waiting-for.js'
 import { label, visible } from '../visible.js'
 import { jsonOrText } from '../stdin.js'
@@ -17,6 +17,7 @@ import { markUnanswered, unansweredNote } from '../unanswered.js'
 import type { CliOutput } from '../output.js'
 import type { CliProcess } from '../process.js'
 import type { StandstillEntry } from './summary.js'
+import type { AnyClient } from '../store.js'
 
 export interface Lines {
   /** The next line; undefined at the end of the input. */
@@ -80,7 +81,7 @@ export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
 interface AskContext {
   readonly out: CliOutput
   readonly shell: CliProcess
-  readonly client: SkeinClient
+  readonly client: AnyClient
   readonly lines: Lines
 }
 

@@ -7,7 +7,8 @@
  *   child's report, whether the call waits for that or not.
  */
 import { defined } from '../../core/defined.js'
-import type { ChildView, DurableEvent, InboxItem, Json, Outcome, RunCall, ThreadChange } from '../../index.js'
+import type { RemoteThreadChange } from '../../client.js'
+import type { ChildView, DurableEvent, InboxItem, Json, Outcome, RunCall } from '../../index.js'
 import { oneLine } from '../format.js'
 import { label } from '../visible.js'
 
@@ -62,7 +63,7 @@ export function childName({ reference, name }: { readonly reference: string; rea
 export function createCalls() {
   const threads = new Map<string, ThreadCalls>()
   return {
-    take(change: ThreadChange): readonly CallChange[] {
+    take(change: RemoteThreadChange): readonly CallChange[] {
       const calls = threads.get(change.thread) ?? new ThreadCalls()
       threads.set(change.thread, calls)
       return calls.take(change)
@@ -82,7 +83,7 @@ class ThreadCalls {
   /** By reference of the child: calls that wait for no answer, oldest first. */
   readonly #away = new Map<string, { readonly call: ShownCall; readonly startedAt: number }[]>()
 
-  take(change: ThreadChange): readonly CallChange[] {
+  take(change: RemoteThreadChange): readonly CallChange[] {
     const { event, calls, result } = change
     if (!event || !('seq' in event)) return []
     // Whatever was open has no answer to be told.
@@ -191,7 +192,7 @@ class ThreadCalls {
   }
 
   /** A child whose call waits for no answer has reported, or cannot be tried again. */
-  #reported({ children }: ThreadChange, event: DurableEvent): readonly CallChange[] {
+  #reported({ children }: RemoteThreadChange, event: DurableEvent): readonly CallChange[] {
     if (event.type !== 'child.reported' && event.type !== 'child.restarted') return []
     const outcome = event.type === 'child.reported' ? reportIn(event, children) : refusalIn(event)
     const away = outcome && this.#away.get(event.reference)?.shift()

@@ -2,10 +2,10 @@
  * The changes of a turn: of its thread, and of the threads below it, which work for it. One view of the whole tree,
  * so that a child never seems to end before it began, nor after the turn that waited for it.
  */
-import type { Run, Thread, ThreadChange } from '../../index.js'
+import type { RemoteRun, RemoteThread, RemoteThreadChange } from '../../client.js'
 
 export interface TurnChange {
-  readonly change: ThreadChange
+  readonly change: RemoteThreadChange
   /** Whether it is about the turn; else it is about another turn of the thread. */
   readonly belongs: boolean
 }
@@ -15,8 +15,8 @@ export interface TurnChange {
  * and no word of a tool that speaks at once is missed.
  */
 export async function* turnChanges(
-  thread: Thread,
-  { run, alone }: { readonly run: Run; readonly alone: boolean },
+  thread: RemoteThread,
+  { run, alone }: { readonly run: RemoteRun; readonly alone: boolean },
 ): AsyncGenerator<TurnChange> {
   if (!alone) return yield* changesAmongTurns(thread, run)
   for await (const change of run.view({ tree: true })) yield { change, belongs: true }
@@ -26,7 +26,7 @@ export async function* turnChanges(
  * Follows everything that happens to the thread: a turn that the message waits behind holds it up when it stands
  * still.
  */
-async function* changesAmongTurns(thread: Thread, run: Run): AsyncGenerator<TurnChange> {
+async function* changesAmongTurns(thread: RemoteThread, run: RemoteRun): AsyncGenerator<TurnChange> {
   await run.accepted()
   const turn = createTurn(thread.id, await turnOf(run))
   const open = await thread.current()
@@ -42,12 +42,12 @@ async function* changesAmongTurns(thread: Thread, run: Run): AsyncGenerator<Turn
 }
 
 /** The turn that reads the message: its own, or the one that it joined. */
-async function turnOf(run: Run): Promise<string> {
+async function turnOf(run: RemoteRun): Promise<string> {
   const { event } = (await firstChange(run)) ?? {}
   return event && 'run' in event && event.run !== undefined ? event.run : run.id
 }
 
-async function firstChange(run: Run): Promise<ThreadChange | undefined> {
+async function firstChange(run: RemoteRun): Promise<RemoteThreadChange | undefined> {
   for await (const change of run.view()) return change
   return undefined
 }
@@ -58,7 +58,7 @@ function createTurn(thread: string, run: string) {
   return {
     run,
     ended: () => ended,
-    take(event: NonNullable<ThreadChange['event']>): boolean {
+    take(event: NonNullable<RemoteThreadChange['event']>): boolean {
       if (event.thread !== thread) return active
       if (event.type === 'turn.started' && event.run === run) active = true
       const endsThread = event.type === 'thread.terminated' || event.type === 'thread.ended'

@@ -7,7 +7,8 @@
  * - Among the children of one parent those that someone must let go on stand first, with all above them, so that
  *   they are not cut off.
  */
-import type { DurableEvent, RunCall, ThreadChange, ThreadProjection } from '../../index.js'
+import type { RemoteProjection, RemoteThreadChange } from '../../client.js'
+import type { DurableEvent, RunCall } from '../../index.js'
 import { counted, duration, oneLine, preview } from '../format.js'
 import { groupBy } from '../group-by.js'
 import type { CliOutput } from '../output.js'
@@ -36,11 +37,11 @@ interface Row {
   readonly held: RunCall | undefined
 }
 
-function rowsBelow(top: string, threads: ThreadChange['threads']): readonly Row[] {
+function rowsBelow(top: string, threads: RemoteThreadChange['threads']): readonly Row[] {
   return [...threads.values()].flatMap((value) => (value.thread === top || !value.turn ? [] : [rowOf(top, value)]))
 }
 
-function rowOf(top: string, { thread, path, status, turn, calls }: ThreadProjection): Row {
+function rowOf(top: string, { thread, path, status, turn, calls }: RemoteProjection): Row {
   const open = calls.filter(({ outcome }) => !outcome)
   return {
     thread,
@@ -150,9 +151,9 @@ export function createChildRows(paint: CliOutput['paint'], top: string) {
   const progress = new Map<string, ReadonlyMap<string, string>>()
   const modelWaits = new Map<string, ShownModelWait>()
   const totals = createTotals()
-  let threads: ThreadChange['threads'] = new Map()
+  let threads: RemoteThreadChange['threads'] = new Map()
   return {
-    take(change: ThreadChange): void {
+    take(change: RemoteThreadChange): void {
       const { event, thread, result } = change
       ;({ threads } = change)
       children.take(change)

@@ -3,8 +3,10 @@
  * Kept from the rows that the changes of a view give.
  */
 import { defined } from '../../core/defined.js'
-import type { ChildView, SkeinClient, ThreadChange, ThreadInfo } from '../../index.js'
+import type { RemoteThreadChange } from '../../client.js'
+import type { ChildView, ThreadInfo } from '../../index.js'
 import { childName } from './calls.js'
+import type { AnyClient } from '../store.js'
 
 export type Children = ReturnType<typeof createChildren>
 
@@ -13,7 +15,7 @@ export function createChildren() {
   const parents = new Map<string, Map<string, ChildView>>()
   /** By thread. */
   const rows = new Map<string, ChildView>()
-  let threads: ThreadChange['threads'] = new Map()
+  let threads: RemoteThreadChange['threads'] = new Map()
   const of = (parent: string, status: ChildView['status']): readonly ChildView[] =>
     [...(parents.get(parent)?.values() ?? [])].filter((row) => row.status === status)
   /** A child of which nothing has changed since the view began is known by its parent alone. */
@@ -25,7 +27,7 @@ export function createChildren() {
     return found
   }
   return {
-    take(change: ThreadChange): void {
+    take(change: RemoteThreadChange): void {
       ;({ threads } = change)
       for (const row of change.children) {
         const own = parents.get(change.thread) ?? new Map<string, ChildView>()
@@ -51,7 +53,7 @@ export function createChildren() {
 
 /** A thread and all below it, as the store lists them: in order of creation. */
 export async function subtree(
-  { threads }: SkeinClient,
+  { threads }: AnyClient,
   { thread, root }: Pick<ThreadInfo, 'thread' | 'root'>,
 ): Promise<readonly ThreadInfo[]> {
   const found: ThreadInfo[] = []

@@ -7,7 +7,8 @@
  *   running line and counted at its end.
  */
 import { defined } from '../../core/defined.js'
-import type { DeltaEvent, ThreadChange } from '../../index.js'
+import type { RemoteThreadChange } from '../../client.js'
+import type { DeltaEvent } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, oneLine, outputText, preview } from '../format.js'
@@ -85,7 +86,7 @@ export function createLiveView(out: CliOutput, { thread, echoed }: TurnViewOptio
     ]
   }
 
-  function takeOwn(change: ThreadChange, event: ShownEvent): void {
+  function takeOwn(change: RemoteThreadChange, event: ShownEvent): void {
     modelWait = waitAfter(event, modelWait)
     thinking = change.value.status === 'thinking' && !words.begun(event)
     // Taken away before words come: they go on where the last ones ended.

@@ -6,26 +6,28 @@
  *   it goes on: what that one says may be what is waited for.
  */
 import { defined } from '../../core/defined.js'
-import type { SkeinClient, Thread, ThreadChange, ThreadInfo } from '../../index.js'
+import type { RemoteThread, RemoteThreadChange } from '../../client.js'
+import type { ThreadInfo } from '../../index.js'
 import { isStandstill } from '../exit.js'
 import { createChildren, subtree } from './children.js'
 import type { StandstillEntry } from './summary.js'
 import { waitingItems } from './waiting-for.js'
+import type { AnyClient } from '../store.js'
 
-export function createStandstills(client: SkeinClient, { id, info }: Thread) {
+export function createStandstills(client: AnyClient, { id, info }: RemoteThread) {
   const children = createChildren()
   /** The last record of each thread that was shown. */
   const shown = new Map<string, number>()
   const workingOf = (thread: string): readonly string[] => children.working(thread).map((child) => child.thread)
   /** By what was shown; the store is asked only when that leaves no other way. */
-  const isLikely = (thread: string, threads: ThreadChange['threads']): boolean => {
+  const isLikely = (thread: string, threads: RemoteThreadChange['threads']): boolean => {
     const status = threads.get(thread)?.status
     const working = workingOf(thread)
     if (status === undefined || !(isStandstill(status) || working.length > 0)) return false
     return working.every((child) => isLikely(child, threads))
   }
   return {
-    async after(change: ThreadChange): Promise<StandstillEntry | undefined> {
+    async after(change: RemoteThreadChange): Promise<StandstillEntry | undefined> {
       const { event, threads } = change
       if (!event || !('seq' in event)) return undefined
       shown.set(event.thread, event.seq)

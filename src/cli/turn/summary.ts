@@ -3,7 +3,8 @@
  * shown, so that a turn that stands still has a summary too, and the children that have not reported count.
  */
 import { defined } from '../../core/defined.js'
-import type { DurableEvent, Failure, Json, RunResult, StopReason, ThreadChange, Usage } from '../../index.js'
+import type { RemoteThreadChange } from '../../client.js'
+import type { DurableEvent, Failure, Json, RunResult, StopReason, Usage } from '../../index.js'
 import type { WaitingItem } from './waiting-for.js'
 import { exitCode, exitOfStop } from '../exit.js'
 import type { ExitCode, Standstill } from '../exit.js'
@@ -43,7 +44,7 @@ export function createSummary(thread: string, run: string) {
   let summary: TurnSummary = { thread, run, text: '', steps: 0, usage: nothing, subtree: nothing, elapsedMs: 0 }
   let startedAt: number | undefined
   return {
-    take({ event, result }: ThreadChange): void {
+    take({ event, result }: RemoteThreadChange): void {
       if (!event || !('seq' in event)) return
       if (event.type === 'model.replied') summary = { ...summary, subtree: addedUsage(summary.subtree, event.usage) }
       if (event.thread !== thread) return

@@ -8,7 +8,7 @@
  * - Plain: a child's beginning and end, what it waits for and what its tools log are shown; its words are for its
  *   parent.
  */
-import type { ThreadChange } from '../../index.js'
+import type { RemoteThreadChange } from '../../client.js'
 import { exitCode } from '../exit.js'
 import { oneLine, outputText } from '../format.js'
 import type { CliOutput } from '../output.js'
@@ -21,10 +21,10 @@ import { createLiveView } from './live-view.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
 
-export type ShownEvent = NonNullable<ThreadChange['event']>
+export type ShownEvent = NonNullable<RemoteThreadChange['event']>
 
 export interface View {
-  take(change: ThreadChange): void
+  take(change: RemoteThreadChange): void
   /** The turn ended, or stands still. */
   end(summary: TurnSummary): void
 }

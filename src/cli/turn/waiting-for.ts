@@ -6,7 +6,7 @@
  *   environment, and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
-import type { InboxItem, SkeinClient, SkeinEvent, ThreadInfo, ThreadWait } from '../../index.js'
+import type { InboxItem, SkeinEvent, ThreadInfo, ThreadWait } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { clockTime, oneLine, preview } from '../format.js'
 import { groupBy } from '../group-by.js'
@@ -14,6 +14,7 @@ import { commandLine } from '../store.js'
 import type { StoreLocation } from '../store.js'
 import type { TurnSummary } from './summary.js'
 import { label, visible } from '../visible.js'
+import type { AnyClient } from '../store.js'
 
 export type WaitingItem = Omit<InboxItem, 'thread' | 'path' | 'agent'>
 
@@ -147,7 +148,7 @@ export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 
 /** By thread. The hosts know it, not the store; they take a moment to answer, so only thinking threads make us ask. */
 export async function modelWaitsOf(
-  client: Pick<SkeinClient, 'modelWaits'>,
+  client: Pick<AnyClient, 'modelWaits'>,
   heads: readonly ThreadInfo[],
 ): Promise<ReadonlyMap<string, ShownModelWait>> {
   if (!heads.some(({ status }) => status === 'thinking')) return new Map()

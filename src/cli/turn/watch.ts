@@ -1,6 +1,6 @@
 /** Shows a turn until it ends or stands still, and finds the turns of a thread that are still to be shown. */
 import { defined } from '../../core/defined.js'
-import type { Run, SkeinClient, Thread } from '../../index.js'
+import type { RemoteRun, RemoteThread } from '../../client.js'
 import type { Ask } from './ask.js'
 import { nextSteps } from './waiting-for.js'
 import type { ExitCode } from '../exit.js'
@@ -11,11 +11,12 @@ import type { StandstillEntry, TurnSummary } from './summary.js'
 import { turnChanges } from './changes.js'
 import { createView } from './view.js'
 import type { View } from './view.js'
+import type { AnyClient } from '../store.js'
 
 export interface TurnWatchOptions {
-  readonly client: SkeinClient
-  readonly thread: Thread
-  readonly run: Run
+  readonly client: AnyClient
+  readonly thread: RemoteThread
+  readonly run: RemoteRun
   /** The command that goes on with it where no other process serves it; undefined when that was printed already. */
   readonly goOn?: () => string | undefined
   /** Asks the person who watches for what the turn waits for. */
@@ -78,7 +79,7 @@ export interface ThreadStanding {
   readonly open?: string
 }
 
-export async function standingOf(thread: Thread): Promise<ThreadStanding> {
+export async function standingOf(thread: RemoteThread): Promise<ThreadStanding> {
   // In this order: a turn that begins in between is found twice rather than never.
   const { seq } = await thread.info()
   const open = await thread.current()
@@ -86,7 +87,7 @@ export async function standingOf(thread: Thread): Promise<ThreadStanding> {
 }
 
 /** The turns that were open then or began since, oldest first; looks for more when the last one was shown. */
-export async function* turnsSince(thread: Thread, { seq, open }: ThreadStanding): AsyncGenerator<Run> {
+export async function* turnsSince(thread: RemoteThread, { seq, open }: ThreadStanding): AsyncGenerator<RemoteRun> {
   if (open !== undefined) yield thread.run(open)
   let from: string | undefined
   for (let found = true; found;) {

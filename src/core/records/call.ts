@@ -229,6 +229,18 @@ export interface CallAnswered {
   readonly answeredBy?: string
 }
 
+/** A person found out what became of a call whose effect was unknown. Its model is told. */
+export interface EffectResolved {
+  readonly type: 'effect.resolved'
+  readonly step: number
+  readonly index: number
+  readonly happened: boolean
+  /** What it returned, as far as that is known. */
+  readonly value?: Json
+  readonly comment?: string
+  readonly resolvedBy?: string
+}
+
 /** A call that no model requested; it is made after the calls of the step. */
 export interface CallQueued {
   readonly type: 'call.queued'

@@ -180,6 +180,15 @@ export const commandSchema = z.discriminatedUnion('kind', [
     by: z.string().optional(),
   }),
   z.strictObject({ kind: z.literal('answer'), call: z.string(), output: json, by: z.string().optional() }),
+  /** Of a call whose effect is unknown: what a person found out. */
+  z.strictObject({
+    kind: z.literal('resolve'),
+    call: z.string(),
+    happened: z.boolean(),
+    value: json.exactOptional(),
+    comment: z.string().exactOptional(),
+    by: z.string().exactOptional(),
+  }),
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
   z.strictObject({

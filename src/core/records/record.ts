@@ -28,6 +28,7 @@ import type {
   CallTried,
   CallUnbegun,
   CallsMade,
+  EffectResolved,
   RecordedCall,
   StopReason,
 } from './call.js'
@@ -70,6 +71,7 @@ export type {
   CallTried,
   CallUnbegun,
   CallsMade,
+  EffectResolved,
   Hold,
   HoldReason,
   Landed,
@@ -321,6 +323,7 @@ export type Fact =
   | CallAnswered
   | CallQueued
   | CallsMade
+  | EffectResolved
   | HookDecided
   | ChildCalled
   | ChildReported

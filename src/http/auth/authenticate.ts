@@ -69,6 +69,8 @@ export interface Authenticator {
   principalOf(request: Request): Promise<Principal>
   /** Absent where the app itself says who asks. */
   readonly tokens?: TreeTokens
+  /** A tag is a right: who is bound to tags gives none that others are bound to, nor one of which that is not known. */
+  mayTag(principal: Principal, tag: string): boolean
 }
 
 export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, clock: Clock): Authenticator {
@@ -80,12 +82,16 @@ export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, 
     )
   const wrong = wrongAuth(auth)
   if (wrong !== undefined) throw new SkeinError('BAD_OPTION', `createHandler: auth: ${wrong}`)
-  if (auth === 'none') return { principalOf: async () => everyone }
-  if (typeof auth === 'function') return { principalOf: async (request) => checkPrincipal(await auth(request)) }
+  if (auth === 'none') return { principalOf: async () => everyone, mayTag: () => true }
+  const isOwn = ({ tags }: Principal, tag: string): boolean => tags === undefined || tags.includes(tag)
+  if (typeof auth === 'function')
+    return { principalOf: async (request) => checkPrincipal(await auth(request)), mayTag: isOwn }
+  const bound = new Set(auth.keys.flatMap(({ tags = [] }) => tags))
   const tokens = createTreeTokens(skein, { clock, secret: auth.secret ?? randomBytes(32).toString('hex') })
   const keys = auth.keys.map((key) => ({ key, digest: Buffer.from(key.sha256, 'hex') }))
   return {
     tokens,
+    mayTag: (principal, tag) => isOwn(principal, tag) || !bound.has(tag),
     async principalOf(request) {
       const sent = bearerOf(request)
       if (sent === undefined) throw unauthenticated()

@@ -98,3 +98,14 @@ export function createTreeGuard(skein: SkeinClient, principal: Principal): TreeG
     },
   }
 }
+
+/** What the principal may see of things that belong to trees. */
+export async function visibleOf<Item extends { readonly path: readonly string[] }>(
+  { skein, principal }: { readonly skein: SkeinClient; readonly principal: Principal },
+  items: readonly Item[],
+): Promise<readonly Item[]> {
+  if (!isBound(principal)) return items
+  const guard = createTreeGuard(skein, principal)
+  const seen = await Promise.all(items.map(({ path }) => guard.seesRoot(path[0] ?? '')))
+  return items.filter((_, index) => seen[index])
+}

@@ -3,10 +3,11 @@
  * with a NUL or `..` is refused before anything is read.
  */
 import { z } from 'zod'
+import type { Files } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route } from '../route.js'
-import { done, flag, isDone, threadId } from '../schemas.js'
+import { count, done, flag, isDone, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 const filePath = z
@@ -19,14 +20,18 @@ const readFile = route({
   method: 'get',
   path: '/threads/{thread}/files/{path*}',
   name: 'read_file',
-  summary: 'A file of a thread (with ranges of bytes), with `list` the entries of a directory, with `stat` what it is.',
+  summary:
+    'A file of a thread (with ranges of bytes), with `list` the entries of a directory, with `stat` what it is, with ' +
+    '`link` what a link is itself and where it leads, with `usage` how much all files take.',
   scope: 'read',
   params: file,
-  query: { list: flag.optional(), stat: flag.optional() },
+  query: { list: flag.optional(), stat: flag.optional(), link: flag.optional(), usage: flag.optional() },
   answer: { status: 200, type: 'bytes', description: 'The content, `{ entries }`, or `{ kind, size, mode, at }`' },
   async run({ skein, params, query, request }) {
     const files = await (await skein.threads.get(params.thread)).files.snapshot()
     const path = `/${params.path}`
+    if (query.usage) return Response.json(await files.usage())
+    if (query.link) return Response.json(await linkOf(files, path))
     const stat = await files.stat(path)
     const { kind, size } = stat
     if (query.stat) return Response.json(stat)
@@ -56,6 +61,14 @@ const readFile = route({
     })
   },
 })
+
+/** Of a link itself; `target`: as it was written; `real`: what it leads to, where there is something. */
+async function linkOf(files: Pick<Files, 'lstat' | 'readlink' | 'realpath'>, path: string): Promise<object> {
+  const stat = await files.lstat(path)
+  const real = await files.realpath(path).catch(() => undefined)
+  const target = stat.kind === 'link' ? await files.readlink(path) : undefined
+  return { ...stat, ...defined({ target, real }) }
+}
 
 interface ByteRange {
   readonly start: number
@@ -103,12 +116,13 @@ const writeFile = route({
   summary: 'Writes a file of a thread: the body is its content.',
   scope: 'write',
   params: file,
+  query: { mode: count(0o777).optional() },
   takesBytes: true,
   answer: { status: 200, description: 'It is durable', schema: done },
-  async run({ skein, params, request }) {
+  async run({ skein, params, query, request }) {
     if (params.path === '') throw badRequest('name the file: PUT /threads/{thread}/files/notes/a.txt')
     const target = await skein.threads.get(params.thread)
-    await target.files.writeStream(`/${params.path}`, chunksOf(request.body))
+    await target.files.writeStream(`/${params.path}`, chunksOf(request.body), defined(query))
     return isDone
   },
 })

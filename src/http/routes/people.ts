@@ -2,25 +2,13 @@
 import { z } from 'zod'
 import type { InboxItem } from '../../index.js'
 import { defined } from '../../core/defined.js'
-import { createTreeGuard, isBound } from '../auth/principal.js'
+import { visibleOf } from '../auth/principal.js'
 import { route } from '../route.js'
-import type { RouteScene } from '../route.js'
 import { callIdText, done, inboxItem, isDone, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 const root = { root: threadId.optional() }
 const comment = { comment: z.string().max(4_000).optional() }
-
-/** What the principal may see of things that belong to trees. */
-async function visibleOf<Item extends { readonly path: readonly string[] }>(
-  { skein, principal }: Pick<RouteScene, 'skein' | 'principal'>,
-  items: readonly Item[],
-): Promise<readonly Item[]> {
-  if (!isBound(principal)) return items
-  const guard = createTreeGuard(skein, principal)
-  const seen = await Promise.all(items.map(({ path }) => guard.seesRoot(path[0] ?? '')))
-  return items.filter((_, index) => seen[index])
-}
 
 const listInbox = route({
   method: 'get',

@@ -104,6 +104,49 @@ const agents = route({
   run: async ({ skein }) => ({ agents: servedOutline(skein).agents }),
 })
 
+const getAgent = route({
+  method: 'get',
+  path: '/agents/{name}',
+  name: 'get_agent',
+  summary: 'An agent: its sides, what its models may call, and the variables that it needs.',
+  scope: 'read',
+  params: { name: z.string().min(1).max(256) },
+  answer: { status: 200, description: 'The agent', schema: z.looseObject({ name: z.string() }) },
+  async run({ skein, params: { name } }) {
+    const found = servedOutline(skein).agents.find((agent) => agent.name === name)
+    if (found) return found
+    throw new HttpProblem({ status: 404, code: 'UNKNOWN_AGENT' }, `there is no agent ${JSON.stringify(name)}`)
+  },
+})
+
+const tools = route({
+  method: 'get',
+  path: '/tools',
+  name: 'list_tools',
+  summary: 'Tools of the app, with the schemas of their args.',
+  scope: 'read',
+  answer: {
+    status: 200,
+    description: 'The tools',
+    schema: z.object({ tools: z.array(z.looseObject({ name: z.string() })) }),
+  },
+  run: async ({ skein }) => ({ tools: servedOutline(skein).tools }),
+})
+
+const models = route({
+  method: 'get',
+  path: '/models',
+  name: 'list_models',
+  summary: 'Models of the app, and those that stand in for them.',
+  scope: 'read',
+  answer: {
+    status: 200,
+    description: 'The models',
+    schema: z.object({ models: z.array(z.looseObject({ name: z.string() })) }),
+  },
+  run: async ({ skein }) => ({ models: servedOutline(skein).models }),
+})
+
 const metrics = route({
   method: 'get',
   path: '/metrics',
@@ -158,4 +201,16 @@ const mintToken = route({
   },
 })
 
-export const serviceRoutes = [health, ready, metrics, hosts, waits, definitions, agents, mintToken]
+export const serviceRoutes = [
+  health,
+  ready,
+  metrics,
+  hosts,
+  waits,
+  definitions,
+  agents,
+  getAgent,
+  tools,
+  models,
+  mintToken,
+]

@@ -7,6 +7,7 @@ import { badRequest, unknownThread } from '../problem.js'
 import { route } from '../route.js'
 import type { RouteAnswer, RouteScene } from '../route.js'
 import { messageId, threadId } from '../schemas.js'
+import { multiplex, parseCursors } from '../stream/multiplex.js'
 import { eventStream, toStreamed } from '../stream/server-sent-events.js'
 import type { StreamedEvent } from '../stream/server-sent-events.js'
 
@@ -70,8 +71,7 @@ const treeEvents = route({
   answer: events,
   async run({ skein, params: { root }, query, ...scene }) {
     const { signal, streams } = scene
-    const info = await (await skein.threads.get(root)).info()
-    if (info.root !== root) throw unknownThread(root)
+    await checkRoot(skein, root)
     const source = skein.events({ root, ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })
     return streamOf(scene, streamed(source))
   },
@@ -141,4 +141,39 @@ const inboxStream = route({
   },
 })
 
-export const streamRoutes = [threadEvents, treeEvents, runEvents, runText, inboxStream]
+const mostSources = 64
+const roots = z
+  .string()
+  .transform((text) => [...new Set(text.split(','))])
+  .pipe(z.array(threadId).max(mostSources))
+
+const multiplexed = route({
+  method: 'get',
+  path: '/stream',
+  name: 'stream_many',
+  summary: 'Several trees (`tree`) and inboxes of trees (`inbox`) in one stream; both may be given several times.',
+  scope: 'read',
+  query: { tree: roots.optional(), inbox: roots.optional(), from: z.string().max(8_192).optional() },
+  lists: ['tree', 'inbox'],
+  answer: events,
+  async run({ skein, principal, query: { tree: trees = [], inbox: inboxes = [], from }, ...scene }) {
+    if (trees.length + inboxes.length === 0)
+      throw badRequest('name what to stream: ?tree=<root>, ?inbox=<root>, each as often as you like')
+    const guard = createTreeGuard(skein, principal)
+    for (const root of new Set([...trees, ...inboxes])) {
+      await guard.checkThread(root)
+      await checkRoot(skein, root)
+    }
+    const cursors = parseCursors(scene.request.headers.get('last-event-id') ?? from)
+    const { signal, streams } = scene
+    const source = multiplex(skein, { trees, inboxes, from: cursors }, { signal, maxBuffered: streams.maxBuffered })
+    return streamOf(scene, source)
+  },
+})
+
+async function checkRoot(skein: RouteScene['skein'], root: string): Promise<void> {
+  const info = await (await skein.threads.get(root)).info()
+  if (info.root !== root) throw unknownThread(root)
+}
+
+export const streamRoutes = [threadEvents, treeEvents, runEvents, runText, inboxStream, multiplexed]

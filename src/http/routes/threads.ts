@@ -1,5 +1,6 @@
 /** Routes of threads: to create, list, read and delete them, and to steer their turns. */
 import { z } from 'zod'
+import { threadStatuses } from '../../index.js'
 import type { ThreadInfo, ThreadQuery } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
@@ -20,21 +21,6 @@ import {
 } from '../schemas.js'
 import { HttpProblem } from '../problem.js'
 
-const statuses = [
-  'created',
-  'idle',
-  'thinking',
-  'acting',
-  'waiting',
-  'awaiting_approval',
-  'awaiting_human',
-  'awaiting_variables',
-  'paused',
-  'failed',
-  'done',
-  'terminated',
-] as const
-
 const thread = { thread: threadId }
 
 const createThread = route({
@@ -47,21 +33,30 @@ const createThread = route({
     agent: z.string().min(1),
     id: threadId.optional(),
     tags: z.array(z.string().min(1).max(128)).max(64).optional(),
-    files: z.record(z.string(), z.string()).optional().describe('Texts that it begins with, by path'),
+    files: z
+      .record(z.string(), z.union([z.string(), z.strictObject({ base64: z.base64() })]))
+      .optional()
+      .describe('Files that it begins with, by path: texts, or bytes as `{ base64 }`'),
     env: z.record(z.string(), z.string()).optional().describe('Values of variables; sealed before they are stored'),
     budget: budget.optional(),
     context: contexts.optional(),
   }),
   answer: { status: 201, description: 'The thread', schema: threadInfo },
   isTool: true,
-  async run({ skein, principal, request, body, signal }) {
-    const { tags = [], id, ...rest } = body
+  async run({ skein, principal, request, body, signal, mayTag }) {
+    const { tags = [], id, files, ...rest } = body
+    const foreign = tags.find((tag) => !mayTag(tag))
+    if (foreign !== undefined)
+      throw new HttpProblem(
+        { status: 403, code: 'FORBIDDEN' },
+        `the key ${JSON.stringify(principal.name)} may not give the tag ${JSON.stringify(foreign)}`,
+      )
     if (principal.roots)
       throw new HttpProblem({ status: 403, code: 'FORBIDDEN' }, 'this key is bound to trees that exist already')
     const key = id ?? request.headers.get('idempotency-key') ?? undefined
     const all = [...new Set([...tags, ...(principal.tags ?? [])])]
     const created = await skein.threads.create({
-      ...defined({ ...rest, id: key }),
+      ...defined({ ...rest, id: key, files: files && contentsOf(files) }),
       agent: body.agent,
       tags: all,
       signal,
@@ -72,6 +67,14 @@ const createThread = route({
   },
 })
 
+function contentsOf(files: Readonly<Record<string, string | { readonly base64: string }>>) {
+  const contents = Object.entries(files).map(([path, content]): [string, string | Uint8Array] => [
+    path,
+    typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'),
+  ])
+  return Object.fromEntries(contents)
+}
+
 const mostListed = 1_000
 
 const listThreads = route({
@@ -81,7 +84,7 @@ const listThreads = route({
   summary: 'Lists threads, oldest first unless `sort` says otherwise.',
   scope: 'read',
   query: {
-    status: z.enum(statuses).optional(),
+    status: z.enum(threadStatuses).optional(),
     agent: z.string().optional(),
     tag: z.string().optional(),
     parent: threadId.optional(),

@@ -48,7 +48,7 @@ export async function bundle({ path, text: entry, onFile }: BundleEntry): Promis
     define: ownMeta,
     banner: { js: requireOf(path) },
     logLevel: 'silent',
-    plugins: [...(onFile ? [reportFiles(onFile)] : []), packagesByPath, ownLocations],
+    plugins: [...(onFile ? [reportFiles(onFile)] : []), filesWithStars, packagesByPath, ownLocations],
   })
   const { outputFiles } = await built.catch((thrown: unknown) => Promise.reject(refusalOf(path, thrown)))
   const output = (extension: string): string => outputFiles.find((file) => file.path.endsWith(extension))?.text ?? ''
@@ -95,6 +95,17 @@ function withSourceUrls(map: string, folder: string): string {
   const parsed: unknown = JSON.parse(map)
   const { sources = [], ...rest } = z.looseObject({ sources: z.array(z.string()).optional() }).parse(parsed)
   return JSON.stringify({ ...rest, sources: sources.map((source) => pathToFileURL(resolve(folder, source)).href) })
+}
+
+/** The name of a file may have a star (`api/[*].ts`), which the bundler would take for a pattern. */
+const filesWithStars: Plugin = {
+  name: 'files-with-stars',
+  setup(build) {
+    build.onResolve({ filter: /^\.{1,2}\/.*\*/ }, ({ path, resolveDir }) => {
+      const file = join(resolveDir, path)
+      return existsSync(file) ? { path: file } : undefined
+    })
+  },
 }
 
 /** Packages stay outside the bundle and are imported by the path that they resolve to from the app. */

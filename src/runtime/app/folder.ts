@@ -1,14 +1,15 @@
 /**
  * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/`, `models/` and `hooks/`, one definition per
- * file, which gives it its name, and `skills/`. All sources go into one bundle, so that they share what they import;
- * agents and prompts in Markdown (markdown.ts) and skills (skills.ts) are read by the host alone: no body needs them.
+ * file, which gives it its name, `api/` with its subfolders, whose files give routes (H2), and `skills/`. All sources
+ * go into one bundle, so that they share what they import; agents and prompts in Markdown (markdown.ts) and skills
+ * (skills.ts) are read by the host alone: no body needs them.
  *
  * - The bundle itself names its definitions after their files: a worker that imports it needs no folder.
  * - A mistake in one file does not stop the reading of others: all mistakes are reported at once, each with its file,
  *   when the app is checked.
  */
 import { readdir, stat } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { extname, join, relative, sep } from 'node:path'
 import { isDefinition, lookalike } from '../../agent/app.js'
 import type { AppOptions, Mistake } from '../../agent/app.js'
 import type { Definition } from '../../agent/define.js'
@@ -17,7 +18,7 @@ import { isObject } from '../../core/json.js'
 import type { MarkdownFile } from './markdown.js'
 import type { SkillFolder } from './skills.js'
 
-type Section = 'agents' | 'prompts' | 'tools' | 'models' | 'hooks'
+type Section = 'agents' | 'prompts' | 'tools' | 'models' | 'hooks' | 'api'
 
 /** The kinds of definitions in each subfolder. An MCP server is among the tools. */
 const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
@@ -26,13 +27,11 @@ const sections: Readonly<Record<Section, readonly Definition['kind'][]>> = {
   tools: ['tool', 'mcp'],
   models: ['model'],
   hooks: ['hook'],
+  api: ['endpoint'],
 }
 
 /** Subfolders that may hold definitions. */
 export const folderNames: readonly string[] = Object.keys(sections)
-
-/** Subfolders of the convention that are not supported yet. */
-const unsupported = ['api'] as const
 
 interface AppFile {
   /** Relative to the app's folder, with `/`. */
@@ -46,16 +45,15 @@ export interface AppFolder {
   readonly documents: readonly MarkdownFile[]
   /** At most one: `skills/`. */
   readonly skills: readonly SkillFolder[]
-  readonly warnings: readonly string[]
 }
 
 /** The files of the app. Throws where there are none. */
 export async function readFolder(folder: string): Promise<AppFolder> {
   const files: AppFile[] = []
   const documents: MarkdownFile[] = []
-  for (const section of ['agents', 'prompts', 'tools', 'models', 'hooks'] as const) {
+  for (const section of ['agents', 'prompts', 'tools', 'models', 'hooks', 'api'] as const) {
     const isText = section === 'agents' || section === 'prompts'
-    for (const base of await sourcesIn(join(folder, section), { markdown: isText })) {
+    for (const base of await sourcesIn(join(folder, section), { markdown: isText, recursive: section === 'api' })) {
       const path = `${section}/${base}`
       const name = base.replace(/\.\w+$/, '')
       if (isText && extname(base) === '.md') documents.push({ path, section, name, file: join(folder, path) })
@@ -69,20 +67,12 @@ export async function readFolder(folder: string): Promise<AppFolder> {
         .map((section) => `${section}/`)
         .join(', ')}. Put one definition in each file, or name a module that exports them`,
     )
-  const warnings = await Promise.all(
-    unsupported.map(async (name) =>
-      (await sourcesIn(join(folder, name), { recursive: true })).length > 0
-        ? [`${join(folder, name)}: ${name}/ is not supported yet; its files are left out`]
-        : [],
-    ),
-  )
   const skills = join(folder, 'skills')
   const hasSkills = (await stat(skills).catch(() => undefined))?.isDirectory() === true
   return {
     files,
     documents,
     skills: hasSkills ? [{ folder: skills, title: 'skills' }] : [],
-    warnings: warnings.flat(),
   }
 }
 
@@ -92,7 +82,7 @@ interface SourceOptions {
   readonly markdown?: boolean
 }
 
-/** Sorted by name. Tests, type declarations, a README and dotfiles are no sources. */
+/** Sorted by path in the folder. Tests, type declarations, a README and dotfiles are no sources. */
 async function sourcesIn(
   folder: string,
   { recursive = false, markdown = false }: SourceOptions = {},
@@ -105,7 +95,7 @@ async function sourcesIn(
         (entry) =>
           !entry.isDirectory() && sources.test(entry.name) && !/\.(?:test|spec|d)\.\w+$|^README\.md$/i.test(entry.name),
       )
-      .map(({ name }) => name)
+      .map(({ name, parentPath }) => relative(folder, join(parentPath, name)).replaceAll(sep, '/'))
       .sort()
   } catch (thrown) {
     if (isObject(thrown) && (thrown['code'] === 'ENOENT' || thrown['code'] === 'ENOTDIR')) return []
@@ -200,7 +190,7 @@ function mistakeOf({ section, name }: AppFile, own: readonly Definition[], modul
       `(${own.map(({ kind, name: each }) => `${kind} "${each}"`).join(', ')}); one file holds one`
     )
   if (!sections[section].includes(definition.kind))
-    return `it exports a ${definition.kind}; ${section}/ holds ${section}`
+    return `it exports a ${definition.kind}; ${section}/ holds ${section === 'api' ? 'endpoints' : section}`
   if (definition.name === '' || definition.name === name) return undefined
   return (
     `its definition is named "${definition.name}"; in a folder the file gives the name: rename one of them, ` +

@@ -146,7 +146,6 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
     files,
     mistakes,
     claimed,
-    warnings: folder.warnings,
     documents,
     skillFolders: folder.skills,
   })

@@ -27,6 +27,8 @@ import { SharedDirectory } from '../watch/directory/directory.js'
 import type { ThreadDirectory } from '../watch/directory/directory.js'
 import { filterSchema, toHeadFilter, toThreadInfo } from '../watch/directory/thread-info.js'
 import type { ThreadFilter, ThreadInfo } from '../watch/directory/thread-info.js'
+import { createEffects } from './inspect/thread-effects.js'
+import type { Effects } from './inspect/thread-effects.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
 import { keySource } from '../secrets/key-source.js'
@@ -43,6 +45,8 @@ import { createThread, eventsOf } from './thread.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
 import type { EventOptions, Thread } from './thread.js'
+
+export type { EffectResolution, Effects, SideEffect } from './inspect/thread-effects.js'
 
 export interface CreateThread {
   /** An agent of the app, or its name. */
@@ -82,6 +86,8 @@ export interface SkeinClient {
   readonly variables: Variables
   /** Children that failed for good. */
   readonly deadLetters: DeadLetters
+  /** Calls of which nobody knows whether they changed the world. */
+  readonly effects: Effects
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /**
@@ -230,6 +236,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
     inbox: createInbox(services),
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),
+    effects: createEffects(services),
     events: ({ root, ...options }) => eventsOf(services, { root }, options),
     modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {

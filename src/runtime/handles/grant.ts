@@ -6,16 +6,10 @@ import { budgetSchema, isNothing, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
+import type { GrantOptions } from './options.js'
 import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
-
-export interface GrantOptions {
-  /** A turn that ended because nothing was left goes on. */
-  readonly resume?: boolean
-  /** Who gives it, for the journal. */
-  readonly by?: string
-}
 
 interface GrantRequest extends GrantOptions {
   readonly amounts: Budget

@@ -11,6 +11,13 @@ export interface TreeOption {
   readonly tree?: boolean
 }
 
+export interface GrantOptions {
+  /** A turn that ended because nothing was left goes on. */
+  readonly resume?: boolean
+  /** Who gives it, for the journal. */
+  readonly by?: string
+}
+
 export const reasonSchema = z.strictObject({ reason: z.string().exactOptional() })
 export const cancelSchema = reasonSchema.extend({ run: z.string().min(1).exactOptional() })
 export const treeSchema = z.strictObject({ tree: z.boolean().exactOptional() })

@@ -8,6 +8,7 @@ import type { Budget } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
 import { checkOptions } from '../../core/options.js'
 import type { SkeinEvent } from '../../core/records/event.js'
+import type { ThreadRecord } from '../../core/records/record.js'
 import { addUsage } from '../../core/usage.js'
 import type { ModelUsage, Usage } from '../../core/usage.js'
 import { createStateWaker, wake } from '../journal/wake.js'
@@ -21,8 +22,13 @@ import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createThreadView } from '../watch/view.js'
 import type { ThreadView, ThreadViewOptions } from '../watch/view.js'
 import { grantTo } from './grant.js'
-import type { GrantOptions } from './grant.js'
-import type { TreeOption } from './options.js'
+import { readEffects } from './inspect/thread-effects.js'
+import type { SideEffect } from './inspect/thread-effects.js'
+import { readRecords } from './inspect/thread-records.js'
+import type { RecordPage } from './inspect/thread-records.js'
+import { readStateInfo } from './inspect/thread-state.js'
+import type { ThreadStateInfo } from './inspect/thread-state.js'
+import type { GrantOptions, TreeOption } from './options.js'
 import { sendCommand } from './send-command.js'
 import type { SendToThread } from './send-command.js'
 import { threadMissing } from './services.js'
@@ -45,6 +51,9 @@ import { readChildren, readTree } from './thread-tree.js'
 import type { ChildEntry, Tree } from './thread-tree.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
+
+export type { RecordPage } from './inspect/thread-records.js'
+export type { ThreadStateInfo } from './inspect/thread-state.js'
 
 export interface EventOptions extends StreamOptions {
   /** The `cursor` of the last event that was seen. */
@@ -81,6 +90,12 @@ export interface Thread extends ThreadMessages, ThreadControl, ThreadSchedules {
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** A live view of its messages, calls, children and turns; with `tree`, of all threads below it too. */
   view(options?: ThreadViewOptions): ThreadView
+  /** Where it stands: its place in the statechart, what it waits for, and until when. */
+  state(): Promise<ThreadStateInfo>
+  /** What its calls have done to the world, or may have done: unknown ones first, then those that run. */
+  effects(): Promise<readonly SideEffect[]>
+  /** A page of its records, without sealed values. */
+  records(page?: RecordPage): Promise<readonly ThreadRecord[]>
   /** Its children as it knows them, and those in line with their places. */
   children(): Promise<readonly ChildEntry[]>
   /** It and all threads below it. */
@@ -121,6 +136,9 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     grant: (amounts, options = {}) => grantTo(services, { id, parent: head.parent, waker }, { ...options, amounts }),
     events: (options = {}) => eventsOf(services, location, options),
     view: (options) => createThreadView(services, location, options),
+    state: () => readStateInfo(backend, id),
+    effects: () => readEffects(backend, id),
+    records: (page) => readRecords(backend, id, page),
     children: () => readChildren(backend, id),
     tree: async () => readTree(backend, await readHead()),
     export: async (options = {}) => exportThread(services, await readHead(), options),

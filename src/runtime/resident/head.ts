@@ -47,9 +47,9 @@ function reasonOf(state: ThreadState): string | undefined {
 
 function addPending(head: Writable<Head>, state: ThreadState): void {
   const pending = pendingOf(state)
-  if (pending.length === 0) return
-  head.pending = pending
-  const unknown = pending.filter((each) => each.unknown).length
+  if (pending.length > 0) head.pending = pending
+  let unknown = pending.filter((each) => each.unknown).length
+  for (const call in state.unknownEffects) if (Object.hasOwn(state.unknownEffects, call)) unknown++
   if (unknown > 0) head.unknown = unknown
 }
 

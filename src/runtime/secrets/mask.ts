@@ -109,6 +109,8 @@ function maskOrder(redactor: Redactor, command: Order): Command {
       return { ...command, output: redactor.json(command.output), ...defined({ by: maskText(redactor, command.by) }) }
     case 'decide':
       return { ...command, ...maskDecision(redactor, command) }
+    case 'resolve':
+      return { ...command, ...maskResolution(redactor, command) }
     case 'grant':
       return { ...command, ...defined({ by: maskText(redactor, command.by) }) }
     case 'cancel':
@@ -151,6 +153,17 @@ function maskFirst(
   return defined({
     message: message && { ...message, text: redactor.text(message.text) },
     changes: changes && maskChanges(redactor, changes),
+  })
+}
+
+function maskResolution(
+  redactor: Redactor,
+  { value, comment, by }: CommandOf<'resolve'>,
+): Pick<CommandOf<'resolve'>, 'value' | 'comment' | 'by'> {
+  return defined({
+    value: value === undefined ? undefined : redactor.json(value),
+    comment: maskText(redactor, comment),
+    by: maskText(redactor, by),
   })
 }
 

@@ -1,4 +1,6 @@
 /** C1, H1: commands as clients of a server: `--url` and `--key-env`. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { keys, served } from '../../helpers/served.js'
 import { fixture, objects, place } from './binary.js'
@@ -21,24 +23,79 @@ async function opened() {
   return { ...own, host, url: server.url, remote }
 }
 
-it('C1, H1: through a server commands print what they print on the store', async () => {
-  const { skein, remote, host } = await opened()
-  await (await host.threads.get('t1')).files.writeFile('/a.txt', 'A')
-  const commands = [
-    ['ps'],
-    ['inbox'],
-    ['inbox', '--thread', 't1'],
-    ['dead'],
-    ['env', 't1'],
-    ['tail', 't1', '--no-follow'],
-    ['files', 'cat', 't1', '/a.txt'],
-    ['cancel', 'nothing'],
-  ]
-  for (const args of commands) {
-    const there = await remote(...args)
-    const here = await skein([...args, '--json'])
-    expect([args, there.code, there.stdout]).toEqual([args, here.code, here.stdout])
-  }
+/** Each with what it is called with; all but its times is the same through a server and on the store. */
+const reading: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  ps: [[], ['--json']],
+  tree: [['t1'], ['t1', '--json']],
+  show: [['t1'], ['t1', '--json'], ['t1', '--context']],
+  tail: [
+    ['t1', '--no-follow'],
+    ['t1', '--no-follow', '--json'],
+  ],
+  inbox: [['--thread', 't1']],
+  dead: [[]],
+  env: [['t1']],
+  files: [
+    ['ls', '-l', '-R', 't1', '/'],
+    ['cat', 't1', '/d/a.txt'],
+    ['cat', 't1', '/none'],
+  ],
+  export: [['t1']],
+}
+/** Commands that change a thread or serve others: other tests call them. */
+const changing = 'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor mcp'
+/** What is about files of this machine, or is a server itself. */
+const here = 'init host dev serve keys replay sim types backup'
+
+it('C1: every command works through a server, or is about this machine', async () => {
+  const { skein } = place()
+  const help = (await skein(['--help'])).stdout
+  const names = [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name = '']) => name)
+  const known = [...Object.keys(reading), ...changing.split(' '), ...here.split(' ')]
+  expect(names.filter((name) => name !== 'help').toSorted()).toEqual(known.toSorted())
+})
+
+it('C1, H1: through a server commands print what they print on the store, for people and for programs', async () => {
+  const { skein, url, host } = await opened()
+  const { files } = await host.threads.get('t1')
+  await files.writeFile('/d/a.txt', 'A')
+  await files.symlink('a.txt', '/d/link')
+  const plain = (text: string) => text.replaceAll(/"exportedAt":\d+/g, '').replaceAll(/ --(url|store|key-env) \S+/g, '')
+  for (const [name, all] of Object.entries(reading))
+    for (const args of all) {
+      const there = await skein([name, ...args, '--url', url, '--key-env', 'ADA'], { env })
+      const near = await skein([name, ...args])
+      expect([name, args, there.code, plain(there.stdout)]).toEqual([name, args, near.code, plain(near.stdout)])
+    }
+})
+
+it('C1, H1: through a server a turn is begun and watched, files are copied both ways, and the server is examined', async () => {
+  const { remote, skein, url, folder, host } = await opened()
+  const on = ['--url', url, '--key-env', 'ADA']
+  const ran = await skein(['run', 'hello', '--agent', 'writer', '--thread', 't2', ...on], { env })
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('5 & hello') })
+  const sent = await skein(['send', 't2', 'again', '--wait', ...on], { env })
+  expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining('5 & hello') })
+  const waits = await skein(['run', 'go', '--agent', 'clerk', '--thread', 't3', ...on], { env })
+  expect(waits.code).toBe(3)
+  const [item] = await host.inbox.list({ thread: 't3' })
+  expect(await skein(['approve', item?.id ?? '', '--wait', ...on], { env })).toMatchObject({ code: 0 })
+  const chat = await skein(['chat', '--thread', 't2', ...on], { env, input: 'more\n' })
+  expect(chat).toMatchObject({ code: 0, stdout: expect.stringContaining('5 & hello') })
+  const file = join(folder, 'b.bin')
+  writeFileSync(file, Buffer.from([0, 255, 1]), { mode: 0o640 })
+  expect(
+    (await remote('create', 'writer', '--thread', 't4', '--file', `/b.bin=${file}`, '--budget', 'tokens=9')).code,
+  ).toBe(0)
+  expect((await remote('files', 'push', 't4', file, '/x/c.bin')).code).toBe(0)
+  expect((await remote('files', 'pull', 't4', '/', join(folder, 'out'))).code).toBe(0)
+  expect([...readFileSync(join(folder, 'out', 'b.bin'))]).toEqual([0, 255, 1])
+  expect(statSync(join(folder, 'out', 'x', 'c.bin')).mode & 0o777).toBe(0o640)
+  expect((await remote('grant', 't4', '--tokens', '5')).code).toBe(0)
+  expect(objects((await remote('doctor')).stdout)).toMatchObject([
+    { check: 'server', level: 'ok' },
+    { check: 'key', level: 'ok' },
+  ])
   expect(objects((await remote('hosts')).stdout)).toMatchObject([{ partitions: 1, hosts: [{}] }])
 })
 
@@ -71,9 +128,9 @@ it('C1, H3: what a server cannot do, a wrong key and wrong options are told, and
     return stderr
   }
   const on = ['--url', url, '--key-env', 'ADA']
-  expect(await error(['show', 't1', ...on])).toContain(`it does not work through the server at ${url}`)
-  expect(await error(['tail', 't1', ...on])).toContain('needs the store itself')
-  expect(await error(['send', 't1', 'hi', '--wait', ...on])).toContain('needs the store itself')
+  expect(await error(['backup', 'x', ...on])).toContain(`it does not work through the server at ${url}`)
+  expect(await error(['run', 'app.ts', 'hi', ...on])).toContain('has its own app; leave out')
+  expect(await error(['run', 'hi', '--limit', 'maxSteps=1', ...on])).toContain('leave out limit')
   expect(await error(['approve', 't1/call_1_0', '--by', 'eve', ...on])).toContain('has no option "by"')
   expect(await error(['ps', '--key-env', 'ADA'])).toContain('--key-env is for a server of Skein')
   expect(await error(['ps', '--url', url, '--key-env', 'NONE'])).toContain('--key-env NONE')

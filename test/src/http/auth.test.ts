@@ -103,6 +103,31 @@ describe('H3: keys', () => {
     expect((await ask('/threads', { body: { agent: 'helper', id: 'theirs' }, key: mine.key })).status).toBe(404)
   })
 
+  it('H3: a key that is bound to tags gives no tag that others are bound to', async () => {
+    const tenants = ['a', 'b'].map((name) => ({ ...createKey(), name, tags: [`tenant:${name}`] }))
+    const auth = {
+      keys: tenants.map(({ name, sha256, tags }) => ({ name, sha256, tags, scopes: ['admin' as const] })),
+    }
+    const [first, second] = tenants.map(({ key }) => key)
+    const { ask } = await open({ auth })
+    const create = (id: string, tags: readonly string[]) =>
+      ask('/threads', { body: { agent: 'helper', id, tags }, key: first ?? '' })
+    expect(await create('x', ['demo', 'tenant:b'])).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
+    expect(await create('y', ['demo', 'tenant:a'])).toMatchObject({ status: 201 })
+    expect((await ask('/threads', { key: second ?? '' })).body).toEqual({ threads: [] })
+    expect((await ask('/threads', { key: first ?? '' })).body).toMatchObject({
+      threads: [{ tags: ['demo', 'tenant:a'] }],
+    })
+  })
+
+  it('H3: where the app says who asks, one that is bound to tags gives no others', async () => {
+    const auth = () => ({ name: 'app', scopes: ['write' as const], tags: ['a'] })
+    const { ask } = await open({ auth })
+    const create = (id: string, tags: readonly string[]) => ask('/threads', { body: { agent: 'helper', id, tags } })
+    expect(await create('x', ['b'])).toMatchObject({ status: 403 })
+    expect(await create('y', ['a'])).toMatchObject({ status: 201 })
+  })
+
   it('H3: a tree token is for one tree, for a time, and ends with its tree', async () => {
     const clock = manualClock(1_700_000_000_000)
     const { ask, skein: opened } = await open({ clock })

@@ -19,7 +19,7 @@ afterEach(async () => {
   closing = []
 })
 
-type Either = Omit<RemoteSkein, 'definitions'>
+type Either = Omit<RemoteSkein, 'api' | 'definitions' | 'stream'>
 
 const script = ({ messages }: { readonly messages: readonly { readonly role: string; readonly text: string }[] }) => {
   const last = messages.at(-1)
@@ -82,6 +82,8 @@ async function scenario(skein: Either): Promise<object> {
       stream: Buffer.concat(await collect(thread.files.readStream('/a.txt'))).toString(),
       names: [await thread.files.readdir('/'), await thread.files.readdir('/d/../d')],
       stat: (await thread.files.stat('/a.txt')).size,
+      link: [(await thread.files.lstat('/a.txt')).kind, await thread.files.realpath('/d/../a.txt')],
+      usage: (await thread.files.usage()).files,
       exists: [await thread.files.exists('/a.txt'), await thread.files.exists('/none')],
       codes: [
         await codeOf(thread.files.readFile('/none')),
@@ -112,6 +114,21 @@ async function scenario(skein: Either): Promise<object> {
     tree: (await thread.tree()).children,
     children: await thread.children(),
     letters: await skein.deadLetters.list(),
+    state: (await thread.state()).outstanding,
+    effects: [await thread.effects(), await skein.effects.list(), await skein.effects.list({ root: 'one' })],
+    records: [(await thread.records()).length, (await thread.records({ before: 4, limit: 2 })).map(({ seq }) => seq)],
+    context: (await thread.context()).messages.length,
+    view: [(await thread.view().now()).status, (await thread.view().now()).result?.stopReason],
+    changes: (await collect(thread.view({ from: 'start', until: 'now' }))).map(({ event, calls: changed, value }) => [
+      event?.type,
+      changed.length,
+      value.status,
+      value.calls.length,
+    ]),
+    ofRun: (await collect(run.view({ tree: true }))).at(-1)?.result?.text,
+    current: await thread.current(),
+    settled: (await thread.settled({ tree: true })).status,
+    exported: (await thread.export({ tree: true })).threads.length,
     hosted: await skein.hosted(),
     partitions: typeof (await skein.hosts()).partitions,
     list: (await skein.threads.list({ tag: 'demo' })).threads.map((each) => each.thread),
@@ -125,6 +142,7 @@ async function scenario(skein: Either): Promise<object> {
       await codeOf(skein.variables.get('one', 'none')),
       await codeOf(skein.inbox.answer('one/call_9_9', 1)),
       await codeOf(skein.deadLetters.drop('one/none')),
+      await codeOf(skein.effects.resolve('one/call_9_9', { happened: true })),
       await codeOf(thread.grant({ tokens: 5 })),
     ],
     ended: [await thread.terminate(), await thread.terminate()],
@@ -142,13 +160,21 @@ const unused = [
   'GET /health',
   'GET /agents',
   'GET /threads/{thread}/counts',
+  'GET /agents/{name}',
+  'GET /models',
+  'GET /tools',
   'GET /metrics',
   'GET /models/waits',
   'GET /threads/{thread}/runs/{run}/text',
+  'GET /stream',
   'GET /threads/{thread}/ui',
   'GET /v1/models',
   'POST /dead-letters/{thread}/{reference}/requeue',
   'POST /inbox/{thread}/{call}/reject',
+  'DELETE /threads/{thread}/api/{path*}',
+  'PATCH /threads/{thread}/api/{path*}',
+  'POST /threads/{thread}/api/{path*}',
+  'PUT /threads/{thread}/api/{path*}',
   'POST /threads/{thread}/calls/{call}/result',
   'POST /threads/{thread}/tokens',
   'POST /threads/{thread}/ui',
@@ -181,6 +207,7 @@ onEveryStore('skein/client', (world) => {
     const remote = await scenario(client)
     expect(remote).toEqual(await scenario(skein))
     expect(await client.definitions()).toEqual(skein.definitions())
+    expect(await codeOf(client.api('one', 'notes'))).toBe('BAD_OPTION')
     const patterns = routes.map(({ method, path }) => ({
       name: `${method.toUpperCase()} ${path}`,
       form: new RegExp(`^${method.toUpperCase()} ${path.replace('{path*}', '.*').replaceAll(/\{\w+\}/g, '[^/]+')}$`),

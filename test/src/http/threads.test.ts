@@ -195,6 +195,7 @@ onEveryStore('threads over HTTP', (world) => {
       body: { code: 'BAD_OPTION', detail: expect.stringContaining('agent') },
     })
     expect((await ask('/threads?colour=red')).body).toMatchObject({ detail: expect.stringContaining('"colour"') })
+    expect(await ask('/threads?__proto__=1')).toMatchObject({ status: 400, body: { code: 'BAD_OPTION' } })
     expect((await ask('/threads', { body: '{', method: 'POST' })).status).toBe(400)
     expect(await ask('/threads', { method: 'PUT' })).toMatchObject({
       status: 405,

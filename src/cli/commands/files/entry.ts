@@ -1,6 +1,7 @@
 /** The entries of a thread's files, whose paths are separated by `/` on every system. */
 import { posix } from 'node:path'
-import type { FileStat, Files } from '../../../index.js'
+import type { RemoteFiles } from '../../../client.js'
+import type { FileStat } from '../../../index.js'
 
 export interface ShownFile extends FileStat {
   /** Absolute in the thread. */
@@ -9,13 +10,18 @@ export interface ShownFile extends FileStat {
   readonly target?: string
 }
 
-export async function entryAt(files: Files, path: string): Promise<ShownFile> {
+/** The files at one instant, where the store itself is at hand; a server is asked anew for every file. */
+export async function filesNow({ files }: { readonly files: RemoteFiles }): Promise<RemoteFiles> {
+  return 'snapshot' in files && typeof files.snapshot === 'function' ? files.snapshot() : files
+}
+
+export async function entryAt(files: RemoteFiles, path: string): Promise<ShownFile> {
   const stat = await files.lstat(path)
   return { path, ...stat, ...(stat.kind === 'link' && { target: await files.readlink(path) }) }
 }
 
 /** The entries of a directory by name; with `deep` all below it, a directory before its entries. Follows no links. */
-export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<ShownFile> {
+export async function* entriesIn(files: RemoteFiles, path: string, deep: boolean): AsyncGenerator<ShownFile> {
   for (const name of await files.readdir(path)) {
     if (name === '' || name === '.' || name === '..' || name.includes('/')) throw await badName(path, name)
     const entry = await entryAt(files, posix.join(path, name))

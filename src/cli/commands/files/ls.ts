@@ -1,14 +1,15 @@
 /** `skein files ls`: lists names, one a line; that of a directory ends with a slash. */
 import { posix } from 'node:path'
 import type { Command } from 'commander'
-import type { SkeinClient } from '../../../index.js'
+
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { dateTime, oneLine, table } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { withClient } from '../../store.js'
-import { entriesIn, entryAt, inFiles, filePath } from './entry.js'
+import { withAnyClient } from '../../store.js'
+import { entriesIn, entryAt, filesNow, inFiles, filePath } from './entry.js'
 import type { ShownFile } from './entry.js'
+import type { AnyClient } from '../../store.js'
 
 interface Options {
   readonly long?: boolean
@@ -28,18 +29,18 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('-R, --recursive', 'all below the directory')
     .action((id: string, path: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => ls(context, client, { ...options, id, path })),
+        withAnyClient(context.store, (client) => ls(context, client, { ...options, id, path })),
       ),
     )
 }
 
 async function ls(
   { out }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, long, recursive, ...request }: LsRequest,
 ): Promise<ExitCode> {
   const path = await filePath(request.path)
-  const files = await (await client.threads.get(id)).files.snapshot()
+  const files = await filesNow(await client.threads.get(id))
   const entries = await inFiles(id, async () => {
     if ((await files.stat(path)).kind !== 'dir') return [await entryAt(files, path)]
     const found: ShownFile[] = []

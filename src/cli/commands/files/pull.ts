@@ -13,14 +13,15 @@ import { dirname, join, posix, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { defined } from '../../../core/defined.js'
-import type { Files, SkeinClient } from '../../../index.js'
+import type { RemoteFiles } from '../../../client.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { byteCount, counted, oneLine } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { withClient } from '../../store.js'
-import { entriesIn, inFiles, filePath } from './entry.js'
+import { withAnyClient } from '../../store.js'
+import { entriesIn, filesNow, inFiles, filePath } from './entry.js'
 import type { ShownFile } from './entry.js'
+import type { AnyClient } from '../../store.js'
 
 interface Options {
   readonly force?: boolean
@@ -52,18 +53,18 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--force', 'replace files that are there')
     .action((id: string, ...[path, dir, options]: [string, string, Options]) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => pull(context, client, { ...options, id, path, dir })),
+        withAnyClient(context.store, (client) => pull(context, client, { ...options, id, path, dir })),
       ),
     )
 }
 
 async function pull(
   { out }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, dir, force = false, ...request }: PullRequest,
 ): Promise<ExitCode> {
   const path = await filePath(request.path)
-  const files = await (await client.threads.get(id)).files.snapshot()
+  const files = await filesNow(await client.threads.get(id))
   const { entries, top } = await inFiles(id, () => listEntries(files, path))
   const { copies, skipped } = await onDisk(dir, async () => {
     await mkdir(dir, { recursive: true })
@@ -94,7 +95,7 @@ async function pull(
 
 /** The entries to copy, and the directory of the thread that becomes the folder. */
 async function listEntries(
-  files: Files,
+  files: RemoteFiles,
   path: string,
 ): Promise<{ readonly entries: readonly ShownFile[]; readonly top: string }> {
   const stat = await files.stat(path)
@@ -151,7 +152,7 @@ async function refuseToOverwrite(copies: readonly Copy[], force: boolean): Promi
  * Copies directories, files and links; at last sets the modes of directories, so that one without write permission is
  * filled first. Gives the links that were left out.
  */
-async function copyAll(files: Files, copies: readonly Copy[], top: string): Promise<readonly Skipped[]> {
+async function copyAll(files: RemoteFiles, copies: readonly Copy[], top: string): Promise<readonly Skipped[]> {
   const of = (kind: ShownFile['kind']): readonly Copy[] => copies.filter(({ entry }) => entry.kind === kind)
   for (const { to, exists } of of('dir')) if (!exists) await mkdir(to)
   for (const { entry, to } of of('file')) {

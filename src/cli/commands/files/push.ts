@@ -7,14 +7,15 @@ import { stat } from 'node:fs/promises'
 import { basename, posix } from 'node:path'
 import type { Command } from 'commander'
 import { defined } from '../../../core/defined.js'
-import type { Files, SkeinClient } from '../../../index.js'
+import type { RemoteFiles } from '../../../client.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { markUnanswered, tellUnanswered } from '../../unanswered.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import type { CliProcess } from '../../process.js'
-import { withClient } from '../../store.js'
+import { withAnyClient } from '../../store.js'
 import { inFiles, filePath } from './entry.js'
+import type { AnyClient } from '../../store.js'
 
 interface PushRequest {
   readonly id: string
@@ -32,14 +33,14 @@ export function register(command: Command, runCommand: RunCommand): void {
     )
     .action((id: string, file: string, path: string | undefined) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => push(context, client, { id, file, ...defined({ path }) })),
+        withAnyClient(context.store, (client) => push(context, client, { id, file, ...defined({ path }) })),
       ),
     )
 }
 
 async function push(
   { out, shell }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, file, path: target }: PushRequest,
 ): Promise<ExitCode> {
   const { files } = await client.threads.get(id)
@@ -71,7 +72,7 @@ async function openSource(file: string, { stdin }: CliProcess): Promise<Source> 
 }
 
 /** The path of the file in the thread: a target that is a directory gets the name of the file. */
-async function targetPath(files: Files, file: string, target: string | undefined): Promise<string> {
+async function targetPath(files: RemoteFiles, file: string, target: string | undefined): Promise<string> {
   const path = await filePath(target ?? '/')
   const isFolder = target === undefined || target.endsWith('/') || (await isDir(files, path))
   if (!isFolder) return path
@@ -80,6 +81,6 @@ async function targetPath(files: Files, file: string, target: string | undefined
   throw new SkeinError('BAD_OPTION', 'what stdin gives needs a name: give the path of the file as the last argument')
 }
 
-async function isDir(files: Files, path: string): Promise<boolean> {
+async function isDir(files: RemoteFiles, path: string): Promise<boolean> {
   return (await files.exists(path)) && (await files.stat(path)).kind === 'dir'
 }

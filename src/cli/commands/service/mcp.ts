@@ -11,7 +11,7 @@ import type { SkeinClient } from '../../../index.js'
 import type { McpConnection } from '../../../server.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
-import { open, settingsOf } from '../../open.js'
+import { openStore, settingsOf } from '../../open.js'
 import type { OpenRequest } from '../../open.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { envHelp, limitHelp, several, workerEnvHelp, workersHelp } from '../../settings.js'
@@ -67,7 +67,7 @@ async function checkTogether({ store }: CommandContext, app: string | undefined,
 
 async function openApp(context: CommandContext, flags: McpFlags & { readonly app: string }): Promise<SkeinClient> {
   const request: OpenRequest = { ...flags, command: 'run', all: true }
-  const { client } = await open(context, { request, settings: await settingsOf(context, request) })
+  const { client } = await openStore(context, { request, settings: await settingsOf(context, request) })
   return client
 }
 

@@ -2,12 +2,13 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { defined } from '../../../core/defined.js'
-import type { SkeinClient, ThreadExport } from '../../../index.js'
+import type { ThreadExport } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { byteCount, counted } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { withClient } from '../../store.js'
+import { withAnyClient } from '../../store.js'
+import type { AnyClient } from '../../store.js'
 
 interface Options {
   readonly tree?: boolean
@@ -23,14 +24,14 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--pin <app>', 'with the prompts and tools of this app, so that a replay compares them, too')
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        withClient(context.store, (client) => exportTo(context, client, { ...options, id })),
+        withAnyClient(context.store, (client) => exportTo(context, client, { ...options, id })),
       ),
     )
 }
 
 async function exportTo(
   { out }: CommandContext,
-  client: SkeinClient,
+  client: AnyClient,
   { id, tree, output, pin }: Options & { readonly id: string },
 ): Promise<ExitCode> {
   const thread = await client.threads.get(id)

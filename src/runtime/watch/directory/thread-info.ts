@@ -3,7 +3,8 @@
  * the store's own types stay with the store.
  */
 import { z } from 'zod'
-import type { Status } from '../../../../actors/thread/state.js'
+import { threadStatuses } from '../../../core/records/status.js'
+import type { Status } from '../../../core/records/status.js'
 import type { HeadFilter, HeadUsage, Pending, StoredHead } from '../../../backend/port.js'
 import { toBudget } from '../../../core/budget.js'
 import type { Budget } from '../../../core/budget.js'
@@ -102,24 +103,10 @@ export interface ThreadQuery extends ThreadFilter {
   readonly sort?: ThreadOrder
 }
 
-const statuses: Readonly<Record<ThreadStatus, true>> = {
-  created: true,
-  idle: true,
-  thinking: true,
-  acting: true,
-  waiting: true,
-  awaiting_approval: true,
-  awaiting_human: true,
-  awaiting_variables: true,
-  paused: true,
-  failed: true,
-  done: true,
-  terminated: true,
-  damaged: true,
-}
+const statuses: readonly string[] = [...threadStatuses, 'damaged']
 
 function isStatus(status: string): status is ThreadStatus {
-  return Object.hasOwn(statuses, status)
+  return statuses.includes(status)
 }
 
 export function toThreadInfo(head: StoredHead): ThreadInfo {
@@ -142,8 +129,7 @@ const text = z.string().optional()
 export const filterSchema = z.strictObject({
   status: z
     .custom<ThreadStatus>((value) => typeof value === 'string' && isStatus(value), {
-      error: ({ input }) =>
-        `there is no status ${JSON.stringify(input)}; there are: ${Object.keys(statuses).join(', ')}`,
+      error: ({ input }) => `there is no status ${JSON.stringify(input)}; there are: ${statuses.join(', ')}`,
     })
     .optional(),
   agent: text,

@@ -111,13 +111,30 @@ describe('loadApp(folder)', () => {
     )
   })
 
-  it('D2: endpoints are left out, and that is said', async () => {
+  it('D2, H2: files in api/ and its folders are endpoints; two of one route and wrong names are mistakes', async () => {
+    const endpoint = `export default { kind: 'endpoint', run: () => new Response('') }`
     await put({
       ...definitions,
-      'api/v1/status.ts': 'throw new Error("not now")',
+      'api/notes/[id].post.ts': endpoint,
+      'api/index.ts': endpoint,
+      'api/v1.5/[*].ts': endpoint,
     })
-    const { warnings } = await loadApp(dir)
-    expect(warnings).toEqual([`${join(dir, 'api')}: api/ is not supported yet; its files are left out`])
+    expect([...(await loadApp(dir)).endpoints.keys()]).toEqual(['index', 'notes/[id].post', 'v1.5/[*]'])
+    const wrong = await message({
+      'api/notes/[name].post.ts': endpoint,
+      'api/[*]/more.ts': endpoint,
+      'api/[a]/[a].ts': endpoint,
+      'api/a b.ts': endpoint,
+      'api/tool.ts': `export default { kind: 'model', model: {} }`,
+    })
+    for (const text of [
+      'endpoint "notes/[name].post" and "notes/[id].post" are one route: POST /notes/[dynamic]',
+      '[*] stands at the end',
+      'two parts of its path have one name',
+      '"a b" is no part of a path',
+      'api/tool.ts: it exports a model; api/ holds endpoints',
+    ])
+      expect(wrong).toContain(text)
   })
 
   it('D2: an empty folder says what belongs in it', async () => {

@@ -177,4 +177,4 @@ async function commonSources(
   return sources
 }
 
-export const viewRoutes = [session, snapshot, viewStream]
+export const pageRoutes = [session, snapshot, viewStream]
