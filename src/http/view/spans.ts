@@ -124,10 +124,11 @@ export class SpanFold {
     const id = `${thread}/m${lane.models++}`
     const began = this.#spans.get(id)
     const queuedAt = began?.queuedAt ?? (lane.readyAt || at)
-    const startedAt = began?.startedAt ?? queuedAt
+    const startedAt = startOf(event, queuedAt) ?? began?.startedAt ?? queuedAt
+    const why = began?.why ?? (startedAt - queuedAt >= longWaitMs ? 'its turn at the model' : undefined)
     const state = stop === 'failed' ? 'failed' : 'ok'
     const base = { id, thread, kind: 'model', step, name: model, queuedAt, startedAt, endedAt: at, state } as const
-    this.#put({ ...base, ...defined({ why: began?.why }) })
+    this.#put({ ...base, ...defined({ why, attempt: event.took?.attempts }) })
     this.#asked(event, event.calls)
   }
 
@@ -187,7 +188,7 @@ export class SpanFold {
         return this.#change(id, (span) => withStart(span, at))
       }
       case 'tool.result':
-        return this.#change(id, (span) => withEnd(span, at, resultOf(event.outcome)))
+        return this.#change(id, (span) => withEnd(withRun(span, event), at, resultOf(event.outcome)))
       case 'call.settled':
         return this.#settled(event, id)
     }
@@ -233,6 +234,21 @@ export class SpanFold {
         : { ...span, startedAt: startedAt ?? now, state: 'running' },
     )
   }
+}
+
+/** Shorter waits are those of any call. */
+const longWaitMs = 20
+
+/** When the last attempt began, where that was measured. */
+function startOf({ at, took }: Pick<Of<'model.replied'>, 'at' | 'took'>, queuedAt: number): number | undefined {
+  return took && Math.max(queuedAt, at - took.ranMs)
+}
+
+function withRun(span: WorkSpan, { at, took }: Of<'tool.result'>): WorkSpan {
+  const startedAt = startOf({ at, ...defined({ took }) }, span.startedAt ?? span.queuedAt)
+  if (startedAt === undefined) return span
+  const isLong = startedAt - span.queuedAt >= longWaitMs && span.why === undefined
+  return { ...span, startedAt, ...defined({ attempt: took?.attempts }), ...(isLong && { why: 'a free worker' }) }
 }
 
 function withStart({ startedAt: _, ...span }: WorkSpan, at: number | undefined): WorkSpan {

@@ -2,11 +2,13 @@
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { pathTo } from '../kit/api.js'
-import { timeOfDay, countWords, dayAndTime, durationWords } from '../kit/format.js'
+import { timeOfDay, countWords, dayAndTime, durationWords, plural } from '../kit/format.js'
 import { useResource } from '../kit/resource.js'
+import { hrefOf } from '../kit/router.js'
 import { Loading, Problem, second } from '../kit/ui.js'
 import { serverNow } from '../link/link.js'
 import { Statechart } from './statechart.js'
+import type { PageSpan } from '../store/tree-store.js'
 import type { ThreadTabProps } from './thread-screen.js'
 
 interface ThreadStateAnswer {
@@ -20,7 +22,7 @@ interface ThreadStateAnswer {
   readonly queued: { readonly messages: number; readonly calls: number }
 }
 
-export function StateTab({ thread, row }: ThreadTabProps): VNode {
+export function StateTab({ thread, row, store }: ThreadTabProps): VNode {
   void second.value
   const { value: state, problem, again } = useResource<ThreadStateAnswer>(pathTo`threads/${thread}/state`, row.seq)
   if (problem && !state) return h(Problem, { problem, retry: again })
@@ -34,22 +36,8 @@ export function StateTab({ thread, row }: ThreadTabProps): VNode {
     h(
       'section',
       null,
-      h('h2', null, outstanding.length === 0 ? 'It waits for nothing but a message' : 'It waits for'),
-      h(
-        'ul',
-        { class: 'outstanding' },
-        outstanding.map(({ key, kind, at: time }) =>
-          h(
-            'li',
-            { key },
-            h('strong', null, kind),
-            h('code', null, key),
-            time === undefined
-              ? null
-              : h('span', { class: 'number' }, `${timeOfDay(time)} (in ${durationWords(time - now)})`),
-          ),
-        ),
-      ),
+      h('h2', null, 'It waits for'),
+      h(Waits, { outstanding, spans: store.spansOf(thread).filter(({ endedAt }) => endedAt === undefined), now }),
       h(
         'dl',
         { class: 'facts' },
@@ -58,7 +46,7 @@ export function StateTab({ thread, row }: ThreadTabProps): VNode {
           'dd',
           null,
           turn
-            ? `since ${dayAndTime(turn.startedAt)} · ${countWords(turn.steps)} steps · ${countWords(turn.calls)} calls`
+            ? `since ${dayAndTime(turn.startedAt)} · ${plural(turn.steps, 'step')} · ${plural(turn.calls, 'call')}`
             : 'none',
         ),
         h('dt', null, 'Steps begun'),
@@ -69,6 +57,45 @@ export function StateTab({ thread, row }: ThreadTabProps): VNode {
         h('dd', null, deadlines[0] ? `${dayAndTime(deadlines[0].at)} · ${deadlines[0].key}` : 'none'),
         h('dt', null, 'Journal'),
         h('dd', null, `record ${countWords(seq)} · chain `, h('code', null, digest.slice(0, 16))),
+      ),
+    ),
+  )
+}
+
+interface WaitsProps {
+  readonly outstanding: ThreadStateAnswer['outstanding']
+  /** That have not ended: children and people answer by mail, which is no work of the thread itself. */
+  readonly spans: readonly PageSpan[]
+  readonly now: number
+}
+
+function Waits({ outstanding, spans, now }: WaitsProps): VNode {
+  const others = spans.filter(({ kind }) => kind === 'child' || kind === 'person')
+  if (outstanding.length + others.length === 0) return h('p', { class: 'muted' }, 'Nothing but a message.')
+  return h(
+    'ul',
+    { class: 'outstanding' },
+    outstanding.map(({ key, kind, at: time }) =>
+      h(
+        'li',
+        { key },
+        h('strong', null, kind),
+        h('code', null, key),
+        time === undefined
+          ? null
+          : h('span', { class: 'number' }, `${timeOfDay(time)} (in ${durationWords(time - now)})`),
+      ),
+    ),
+    others.map(({ id, kind, name, child, thread, queuedAt, step, index }) =>
+      h(
+        'li',
+        { key: id },
+        h('strong', null, kind),
+        h('code', null, `step/${step}/call/${index ?? 0}`),
+        child === undefined
+          ? h('a', { href: hrefOf(['inbox'], { thread }) }, name)
+          : h('a', { href: hrefOf(['threads', child]) }, name),
+        h('span', { class: 'muted number' }, `for ${durationWords(now - queuedAt)}`),
       ),
     ),
   )
