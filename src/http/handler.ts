@@ -21,6 +21,7 @@ import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
+import { streamedUntil } from './stream/until.js'
 import { routes } from './table.js'
 
 export interface HandlerOptions {
@@ -192,7 +193,9 @@ class RouteServer {
         mayTag: (tag) => mayTag(principal, tag),
         ...defined({ tokens, publicUrl: this.#publicUrl }),
       })
-      const response = answer instanceof Response ? answer : answerOf(route, answer)
+      const whole = answer instanceof Response ? answer : answerOf(route, answer)
+      const { ends } = principal
+      const response = ends === undefined ? whole : streamedUntil(whole, ends, this.#clock)
       // Nobody will read it, nor leave it.
       if (request.method === 'HEAD') await response.body?.cancel()
       return response

@@ -131,6 +131,7 @@ const principalSchema = z.object({
   scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])),
   roots: z.array(z.string()).optional(),
   tags: z.array(z.string()).optional(),
+  ends: z.number().optional(),
 })
 
 /** The app's own function may return anything. */

@@ -1,5 +1,6 @@
 /** H3: what a tenant may see ends where its trees end, and when its right ends. */
 import { afterEach, expect, it } from 'vitest'
+import { manualClock } from '../../../src/core/manual-clock.js'
 import { createKey, hashKey } from '../../../src/server.js'
 import type { Auth } from '../../../src/server.js'
 import { createSkein, memory } from '../../../src/index.js'
@@ -63,3 +64,22 @@ it.each(['/trees/one/inbox/events', '/stream?inbox=one'])(
     ])
   },
 )
+
+it('H3: a stream ends with the token that it was opened with', async () => {
+  const clock = manualClock(1_000)
+  const { skein, server } = await open({ clock, heartbeatMs: 1_000 })
+  await create(server, tenant)
+  for (const path of ['/trees/one/events', '/stream?tree=one&inbox=one', '/threads/one/changes']) {
+    const asked = { body: { name: 'page', scopes: ['read'], ttlMs: 10_000 } }
+    const { token } = (await server.ask('/threads/one/tokens', asked)).body as { token: string }
+    const texts: string[] = []
+    for await (const each of await server.stream(path, { key: token })) {
+      texts.push(JSON.stringify(each.data))
+      if (texts.length > 1) continue
+      clock.advance(10_000)
+      await (await skein.threads.get('one')).inject(`said too late for ${path}`)
+    }
+    expect(texts.join()).not.toContain(`said too late for ${path}`)
+    expect((await server.ask('/threads/one', { key: token })).status).toBe(401)
+  }
+})
