@@ -83,3 +83,43 @@ it('H3: a stream ends with the token that it was opened with', async () => {
     expect((await server.ask('/threads/one', { key: token })).status).toBe(401)
   }
 })
+
+it('H3: an id that another tenant has is not there, whatever agent is asked for', async () => {
+  const { server } = await open()
+  await create(server, other)
+  const taken = await create(server, tenant)
+  expect(taken).toMatchObject({ status: 404, body: { code: 'UNKNOWN_THREAD' } })
+  const wrong = await create(server, tenant, { agent: 'none' })
+  expect([wrong.status, wrong.body]).toEqual([404, taken.body])
+  expect((await create(server, other, { agent: 'none' })).status).toBe(409)
+})
+
+it('H3: a list among the threads of others is read in few pages, and its cursors go on', async () => {
+  const { skein, server } = await open()
+  for (let each = 0; each < 40; each++)
+    await skein.threads.create({ agent: 'helper', id: `t${each}`, tags: [each % 10 === 9 ? 'tenant' : 'other'] })
+  const directory = skein.directory()
+  await directory.ready()
+  for (const [query, own] of [
+    ['', ['t9', 't19', 't29', 't39']],
+    ['&sort=newest', ['t39', 't29', 't19', 't9']],
+  ] as const) {
+    const found: string[] = []
+    let cursor = ''
+    do {
+      const { body } = await server.ask(`/threads?limit=1${query}${cursor}`, { key: tenant })
+      const { threads, next } = body as { threads: { thread: string }[]; next?: string }
+      found.push(...threads.map(({ thread }) => thread))
+      cursor = next === undefined ? '' : `&cursor=${encodeURIComponent(next)}`
+    } while (cursor !== '')
+    expect(found).toEqual(own)
+  }
+  let pages = 0
+  const list = directory.list.bind(directory)
+  directory.list = (...asked) => {
+    pages++
+    return list(...asked)
+  }
+  await server.ask('/threads?limit=1&sort=cost', { key: tenant })
+  expect(pages).toBe(2)
+})
