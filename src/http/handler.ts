@@ -16,6 +16,7 @@ import { defined } from '../core/defined.js'
 import { SkeinError } from '../index.js'
 import { createAuthenticator } from './auth/authenticate.js'
 import type { Auth, Authenticator } from './auth/authenticate.js'
+import { checkSite } from './auth/foreign-site.js'
 import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
@@ -174,6 +175,7 @@ class RouteServer {
     try {
       if (this.#closed.signal.aborted)
         throw new HttpProblem({ status: 503, code: 'STORE_CLOSED' }, 'the server is closing')
+      checkSite(request, this.#origins)
       const params = paramsOf(route, context)
       const principal = await this.#admit(route, params, context)
       const body = route.body ? await this.#bodyOf(request) : undefined

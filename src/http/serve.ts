@@ -3,10 +3,11 @@
  * otherwise, and nowhere else without authentication.
  */
 import { createServer } from 'node:http'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SkeinError } from '../index.js'
 import { systemClock } from '../core/clock.js'
+import { hasLoopbackName, isLoopback } from './auth/foreign-site.js'
 import { createHandler } from './handler.js'
 import type { HandlerOptions, SkeinHandler } from './handler.js'
 import type { ServedSkein } from './route.js'
@@ -24,18 +25,19 @@ export interface SkeinServer {
   close(): Promise<void>
 }
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/
-
 export async function serve(skein: ServedSkein, options: ServeOptions): Promise<SkeinServer> {
   const { port = 4100, host = '127.0.0.1', ...handlerOptions } = options
-  if (options.auth === 'none' && !loopback.test(host))
+  if (options.auth === 'none' && !isLoopback(host))
     throw new SkeinError(
       'BAD_OPTION',
       `serve: ${host} can be reached from other machines, so it needs auth: { keys: […] }; createKey() of ` +
         `skein/server makes one`,
     )
   const handler = createHandler(skein, handlerOptions)
-  const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => void handler.node(request, response))
+  const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => {
+    if (options.auth === 'none' && !hasLoopbackName(request.headers.host)) refuseName(response)
+    else void handler.node(request, response)
+  })
   const connections = watchConnections(server)
   await listening(server, { port, host })
   const address = server.address() as AddressInfo
@@ -44,6 +46,14 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
     url: `http://${name}:${address.port}${options.basePath ?? ''}`,
     close: () => closed(server, handler, connections),
   }
+}
+
+/** Without keys, the name is what tells a program here from a page of a site whose name leads here. */
+function refuseName(response: ServerResponse): void {
+  const detail = 'without keys this server is asked by a name of this machine, such as localhost'
+  const told = { type: 'urn:skein:problem:FORBIDDEN', title: 'Forbidden', status: 403, code: 'FORBIDDEN', detail }
+  response.writeHead(403, { 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+  response.end(JSON.stringify({ ...told, retry: false }))
 }
 
 const longestCloseMs = 5_000

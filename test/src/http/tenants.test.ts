@@ -1,4 +1,5 @@
 /** H3: what a tenant may see ends where its trees end, and when its right ends. */
+import { request } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import { createKey, hashKey } from '../../../src/server.js'
@@ -122,4 +123,43 @@ it('H3: a list among the threads of others is read in few pages, and its cursors
   }
   await server.ask('/threads?limit=1&sort=cost', { key: tenant })
   expect(pages).toBe(2)
+})
+
+/** A request with any headers; `fetch` sets some by itself. */
+function rawStatus(url: string, path: string, headers: Record<string, string>, method = 'POST'): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}${path}`, { method, headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+it('H3: a page of another site changes nothing by what a browser sends by itself', async () => {
+  const cors = ['https://shop.example']
+  const { server } = await open({ auth: 'none', cors })
+  await create(server, '')
+  const { host } = new URL(server.url)
+  const pause = (headers: Record<string, string>) => rawStatus(server.url, '/threads/one/pause', headers)
+  const evil = 'https://evil.example'
+  expect(await pause({ origin: evil })).toBe(403)
+  expect(await pause({ origin: 'null' })).toBe(403)
+  expect(await pause({ origin: evil, 'sec-fetch-site': 'cross-site' })).toBe(403)
+  expect(await pause({ 'sec-fetch-site': 'same-site' })).toBe(403)
+  expect(await pause({ origin: evil, authorization: `Basic ${btoa('x:y')}` })).toBe(403)
+  expect(await pause({})).toBe(200)
+  expect(await pause({ origin: `http://${host}` })).toBe(200)
+  expect(await pause({ origin: `http://${host}`, 'sec-fetch-site': 'same-origin' })).toBe(200)
+  expect(await pause({ origin: 'https://shop.example', 'sec-fetch-site': 'cross-site' })).toBe(200)
+})
+
+it('H3: without keys a server answers to names of its machine alone', async () => {
+  const { server } = await open({ auth: 'none' })
+  const { port } = new URL(server.url)
+  const status = (host: string) => rawStatus(server.url, '/threads', { host }, 'GET')
+  for (const host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example'])
+    expect(await status(host), host).toBe(403)
+  for (const host of [`localhost:${port}`, '127.0.0.1', `[::1]:${port}`]) expect(await status(host), host).toBe(200)
 })
