@@ -163,3 +163,25 @@ it('H3: without keys a server answers to names of its machine alone', async () =
     expect(await status(host), host).toBe(403)
   for (const host of [`localhost:${port}`, '127.0.0.1', `[::1]:${port}`]) expect(await status(host), host).toBe(200)
 })
+
+it('H3, E4, E5: who a function of the service binds to a tag may use A2A and MCP', async () => {
+  const { server } = await open({ auth: () => ({ name: 'shop', scopes: ['write'], tags: ['shop'] }) })
+  const rpc = (method: string, params: object) => ({ body: { jsonrpc: '2.0', id: 1, method, params } })
+  const message = { role: 'ROLE_USER', messageId: 'm1', contextId: 'trip', parts: [{ text: 'hello' }] }
+  const task = await server.ask('/a2a/helper', rpc('SendMessage', { message }))
+  expect(task.body).toMatchObject({ result: { task: { contextId: 'trip' } } })
+  const asked = rpc('tools/call', { name: 'ask_helper', arguments: { message: 'hello' } })
+  const headers = { accept: 'application/json, text/event-stream' }
+  expect(JSON.stringify((await server.ask('/mcp', { ...asked, headers })).body)).not.toContain('FORBIDDEN')
+  expect((await create(server, '', { tags: ['other'] })).status).toBe(403)
+})
+
+it('H3, E4: data that is nested without end is a mistake of who sent it, and no fault of the server', async () => {
+  const faults: string[] = []
+  const { server } = await open({ warn: (what) => void faults.push(what) })
+  const data = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  const message = `{ "role": "ROLE_USER", "messageId": "m1", "parts": [{ "data": ${data} }] }`
+  const body = `{ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { "message": ${message} } }`
+  expect((await server.ask('/a2a/helper', { body })).body).toMatchObject({ error: { code: -32_602 } })
+  expect(faults).toEqual([])
+})
