@@ -55,7 +55,11 @@ const createThread = route({
       throw new HttpProblem({ status: 403, code: 'FORBIDDEN' }, 'this key is bound to trees that exist already')
     const key = id ?? request.headers.get('idempotency-key') ?? undefined
     const all = [...new Set([...tags, ...(principal.tags ?? [])])]
-    const options = { ...defined({ ...rest, id: key, files: files && contentsOf(files) }), agent: body.agent, tags: all }
+    const options = {
+      ...defined({ ...rest, id: key, files: files && contentsOf(files) }),
+      agent: body.agent,
+      tags: all,
+    }
     // An id that exists already may be one of another tenant, and why it is refused tells of that thread.
     const check = (taken: string): Promise<void> => createTreeGuard(skein, principal).checkThread(taken)
     const created = await skein.threads.create({ ...options, signal }).catch(async (thrown: unknown) => {

@@ -73,10 +73,7 @@ async function* treeEvents(
   }
 }
 
-async function* inboxLists(
-  root: string,
-  lists: AsyncIterable<readonly InboxItem[]>,
-): AsyncGenerator<StreamedEvent> {
+async function* inboxLists(root: string, lists: AsyncIterable<readonly InboxItem[]>): AsyncGenerator<StreamedEvent> {
   for await (const items of lists) yield { event: 'inbox', data: { inbox: root, items } }
 }
 

@@ -23,7 +23,13 @@ export async function openTreeInbox(scene: Scene, root: string): Promise<TreeInb
   const born = await bornAt()
   const isThis = async (): Promise<boolean> => {
     const now = await bornAt()
-    return now === born && (await check().then(() => true, () => false))
+    return (
+      now === born &&
+      (await check().then(
+        () => true,
+        () => false,
+      ))
+    )
   }
   return async function* lists(signal) {
     for await (const items of skein.inbox.watch({ root, signal })) {

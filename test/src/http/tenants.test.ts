@@ -21,7 +21,12 @@ const other = createKey().key
 
 function tenants(): Auth {
   const { keys: all } = typeof keyAuth === 'object' ? keyAuth : { keys: [] }
-  const bound = (name: string, key: string) => ({ name, sha256: hashKey(key), scopes: ['admin' as const], tags: [name] })
+  const bound = (name: string, key: string) => ({
+    name,
+    sha256: hashKey(key),
+    scopes: ['admin' as const],
+    tags: [name],
+  })
   return { keys: [...all, bound('tenant', tenant), bound('other', other)] }
 }
 
@@ -126,9 +131,9 @@ it('H3: a list among the threads of others is read in few pages, and its cursors
 })
 
 /** A request with any headers; `fetch` sets some by itself. */
-function rawStatus(url: string, path: string, headers: Record<string, string>, method = 'POST'): Promise<number> {
+function rawStatus(url: string, method: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
-    const sent = request(`${url}${path}`, { method, headers }, (response) => {
+    const sent = request(url, { method, headers }, (response) => {
       response.resume()
       resolve(response.statusCode ?? 0)
     })
@@ -142,7 +147,7 @@ it('H3: a page of another site changes nothing by what a browser sends by itself
   const { server } = await open({ auth: 'none', cors })
   await create(server, '')
   const { host } = new URL(server.url)
-  const pause = (headers: Record<string, string>) => rawStatus(server.url, '/threads/one/pause', headers)
+  const pause = (headers: Record<string, string>) => rawStatus(`${server.url}/threads/one/pause`, 'POST', headers)
   const evil = 'https://evil.example'
   expect(await pause({ origin: evil })).toBe(403)
   expect(await pause({ origin: 'null' })).toBe(403)
@@ -158,7 +163,7 @@ it('H3: a page of another site changes nothing by what a browser sends by itself
 it('H3: without keys a server answers to names of its machine alone', async () => {
   const { server } = await open({ auth: 'none' })
   const { port } = new URL(server.url)
-  const status = (host: string) => rawStatus(server.url, '/threads', { host }, 'GET')
+  const status = (host: string) => rawStatus(`${server.url}/threads`, 'GET', { host })
   for (const host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example'])
     expect(await status(host), host).toBe(403)
   for (const host of [`localhost:${port}`, '127.0.0.1', `[::1]:${port}`]) expect(await status(host), host).toBe(200)
