@@ -72,15 +72,21 @@ export const http: Section = {
       'Tokens that are bound to a tree',
       'H3: a tree token is for one tree, for a time, and ends with its tree',
       'H3: a key that is bound to a tag sees its trees alone, in every list and on every route',
+      'H3: a stream ends with the token that it was opened with',
+      'H3: an id that another tenant has is not there, whatever agent is asked for',
+      'H3: a list among the threads of others is read in few pages, and its cursors go on',
+      'H3, E4, E5: who a function of the service binds to a tag may use A2A and MCP',
     ),
     proved(
       'Bound to anything but loopback it refuses by default',
       'H3: who may use it must be said, and without keys only on loopback',
+      'H3: without keys a server answers to names of its machine alone',
     ),
     proved(
       'Body limits; CORS is off by default',
       'H1: what is wrong is a problem with a stable code, and nothing happened',
       'H3: pages of other sites get no header; those that may get theirs, and a preflight is answered',
+      'H3: a page of another site changes nothing by what a browser sends by itself',
     ),
   ),
   H4: item(

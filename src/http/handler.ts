@@ -17,12 +17,14 @@ import { defined } from '../core/defined.js'
 import { SkeinError } from '../index.js'
 import { createAuthenticator } from './auth/authenticate.js'
 import type { Auth, Authenticator } from './auth/authenticate.js'
+import { checkSite } from './auth/foreign-site.js'
 import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
 import { servePage } from './page-files.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
+import { streamedUntil } from './stream/until.js'
 import { routes } from './table.js'
 import { Views } from './view/views.js'
 
@@ -188,6 +190,7 @@ class RouteServer {
     try {
       if (this.#closed.signal.aborted)
         throw new HttpProblem({ status: 503, code: 'STORE_CLOSED' }, 'the server is closing')
+      checkSite(request, this.#origins)
       const params = paramsOf(route, context)
       const principal = await this.#admit(route, params, context)
       const body = route.body ? await this.#bodyOf(request) : undefined
@@ -208,7 +211,9 @@ class RouteServer {
         mayTag: (tag) => mayTag(principal, tag),
         ...defined({ tokens, publicUrl: this.#publicUrl }),
       })
-      const response = answer instanceof Response ? answer : answerOf(route, answer)
+      const whole = answer instanceof Response ? answer : answerOf(route, answer)
+      const { ends } = principal
+      const response = ends === undefined ? whole : streamedUntil(whole, ends, this.#clock)
       // Nobody will read it, nor leave it.
       if (request.method === 'HEAD') await response.body?.cancel()
       return response

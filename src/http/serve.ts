@@ -7,6 +7,7 @@ import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SkeinError } from '../index.js'
 import { systemClock } from '../core/clock.js'
+import { hasLoopbackName, isLoopback } from './auth/foreign-site.js'
 import { createHandler } from './handler.js'
 import type { HandlerOptions, SkeinHandler } from './handler.js'
 import type { ServedSkein } from './route.js'
@@ -24,11 +25,9 @@ export interface SkeinServer {
   close(): Promise<void>
 }
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/
-
 export async function serve(skein: ServedSkein, options: ServeOptions): Promise<SkeinServer> {
   const { port = 4100, host = '127.0.0.1', ...handlerOptions } = options
-  if (options.auth === 'none' && !loopback.test(host))
+  if (options.auth === 'none' && !isLoopback(host))
     throw new SkeinError(
       'BAD_OPTION',
       `serve: ${host} can be reached from other machines, so it needs auth: { keys: […] }; createKey() of ` +
@@ -36,9 +35,8 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
     )
   const handler = createHandler(skein, handlerOptions)
   const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => {
-    // A page of another site whose name leads here is not asked for a key either.
-    if (options.auth === 'none' && !loopback.test(hostNameOf(request.headers.host))) return refuseName(response)
-    return void handler.node(request, response)
+    if (options.auth === 'none' && !hasLoopbackName(request.headers.host)) refuseName(response)
+    else void handler.node(request, response)
   })
   const connections = watchConnections(server)
   await listening(server, { port, host })
@@ -50,14 +48,12 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
   }
 }
 
-function hostNameOf(host = ''): string {
-  return host.replace(/:\d+$/, '')
-}
-
+/** Without keys, the name is what tells a program here from a page of a site whose name leads here. */
 function refuseName(response: ServerResponse): void {
-  const detail = 'a server that asks nobody for a key answers to the names of loopback alone, such as 127.0.0.1'
-  const body = { type: 'urn:skein:problem:FORBIDDEN', title: 'Forbidden', status: 403, code: 'FORBIDDEN', detail }
-  response.writeHead(403, { 'content-type': 'application/problem+json' }).end(JSON.stringify(body))
+  const detail = 'without keys this server is asked by a name of this machine, such as localhost'
+  const told = { type: 'urn:skein:problem:FORBIDDEN', title: 'Forbidden', status: 403, code: 'FORBIDDEN', detail }
+  response.writeHead(403, { 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+  response.end(JSON.stringify({ ...told, retry: false }))
 }
 
 const longestCloseMs = 5_000

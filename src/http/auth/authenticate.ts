@@ -73,6 +73,9 @@ export interface Authenticator {
   mayTag(principal: Principal, tag: string): boolean
 }
 
+/** Tags that the server itself gives, to say by which protocol a thread began: no right to anything. */
+const ofFaces = /^(openai|mcp|a2a|a2a-context:[^]*)$/
+
 export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, clock: Clock): Authenticator {
   if (auth === undefined)
     throw new SkeinError(
@@ -85,7 +88,10 @@ export function createAuthenticator(skein: SkeinClient, auth: Auth | undefined, 
   if (auth === 'none') return { principalOf: async () => everyone, mayTag: () => true }
   const isOwn = ({ tags }: Principal, tag: string): boolean => tags === undefined || tags.includes(tag)
   if (typeof auth === 'function')
-    return { principalOf: async (request) => checkPrincipal(await auth(request)), mayTag: isOwn }
+    return {
+      principalOf: async (request) => checkPrincipal(await auth(request)),
+      mayTag: (principal, tag) => isOwn(principal, tag) || ofFaces.test(tag),
+    }
   const bound = new Set(auth.keys.flatMap(({ tags = [] }) => tags))
   const tokens = createTreeTokens(skein, { clock, secret: auth.secret ?? randomBytes(32).toString('hex') })
   const keys = auth.keys.map((key) => ({ key, digest: Buffer.from(key.sha256, 'hex') }))
@@ -131,6 +137,7 @@ const principalSchema = z.object({
   scopes: z.array(z.enum(['read', 'write', 'approve', 'admin'])),
   roots: z.array(z.string()).optional(),
   tags: z.array(z.string()).optional(),
+  ends: z.number().optional(),
 })
 
 /** The app's own function may return anything. */

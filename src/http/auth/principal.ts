@@ -18,6 +18,8 @@ export interface Principal {
   readonly roots?: readonly string[]
   /** Only trees whose root has one of these tags; what it creates gets all of them. */
   readonly tags?: readonly string[]
+  /** When it is over, in milliseconds since 1970: streams end then. Default: never. */
+  readonly ends?: number
 }
 
 /** Who may do everything: where authentication is switched off, on loopback. */

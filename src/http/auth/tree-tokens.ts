@@ -60,9 +60,9 @@ export function createTreeTokens(skein: SkeinClient, { secret, clock }: TokenOpt
       if (rest.length > 0 || sent.length !== expected.length || !timingSafeEqual(sent, expected)) return undefined
       const checked = claimsSchema.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString()))
       if (!checked.success || checked.data.ends <= clock.now()) return undefined
-      const { name, root, scopes, born } = checked.data
+      const { name, root, scopes, born, ends } = checked.data
       const alive = await bornAt(root).catch(() => undefined)
-      return alive === born ? { name, scopes, roots: [root] } : undefined
+      return alive === born ? { name, scopes, roots: [root], ends } : undefined
     },
   }
 }

@@ -61,13 +61,17 @@ const call = route({
     const { id = null } = rpc
     try {
       return await answer({ ...scene, agent: params.agent }, rpc)
-    } catch (thrown) {
+    } catch (caught) {
+      const thrown = caught instanceof RangeError ? tooDeep : caught
       if (toProblem(thrown).status === 500 && !(thrown instanceof RpcError))
         scene.warn(`${rpc.method} of A2A could not be served`, thrown)
       return failed(id, thrown)
     }
   },
 })
+
+/** The stack is too short for what was sent. */
+const tooDeep = new RpcError(rpcCodes.invalidParams, 'the params are nested too deeply')
 
 function failed(id: string | number | null, thrown: unknown): Response {
   return Response.json({ jsonrpc: '2.0', id, error: toRpcError(thrown) }, { headers: { 'cache-control': 'no-store' } })

@@ -10,6 +10,8 @@ import { messageId, threadId } from '../schemas.js'
 import { multiplex, parseCursors } from '../stream/multiplex.js'
 import { eventStream, toStreamed } from '../stream/server-sent-events.js'
 import type { StreamedEvent } from '../stream/server-sent-events.js'
+import { openTreeInbox } from '../stream/tree-inbox.js'
+import type { TreeInbox } from '../stream/tree-inbox.js'
 
 const events: RouteAnswer = {
   status: 200,
@@ -131,11 +133,9 @@ const inboxStream = route({
   params: { root: threadId },
   answer: events,
   async run({ skein, principal, params: { root }, ...scene }) {
-    await createTreeGuard(skein, principal).checkThread(root)
-    await skein.threads.get(root)
-    const { signal } = scene
+    const inbox = await openTreeInbox({ skein, principal }, root)
     async function* lists(): AsyncGenerator<StreamedEvent> {
-      for await (const items of skein.inbox.watch({ root, signal })) yield { event: 'inbox', data: { items } }
+      for await (const items of inbox(scene.signal)) yield { event: 'inbox', data: { items } }
     }
     return streamOf(scene, lists())
   },
@@ -166,7 +166,10 @@ const multiplexed = route({
     }
     const cursors = parseCursors(scene.request.headers.get('last-event-id') ?? from)
     const { signal, streams } = scene
-    const source = multiplex(skein, { trees, inboxes, from: cursors }, { signal, maxBuffered: streams.maxBuffered })
+    const opened = new Map<string, TreeInbox>()
+    for (const root of inboxes) opened.set(root, await openTreeInbox({ skein, principal }, root))
+    const wanted = { trees, inboxes: opened, from: cursors }
+    const source = multiplex(skein, wanted, { signal, maxBuffered: streams.maxBuffered })
     return streamOf(scene, source)
   },
 })

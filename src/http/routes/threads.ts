@@ -1,6 +1,6 @@
 /** Routes of threads: to create, list, read and delete them, and to steer their turns. */
 import { z } from 'zod'
-import { threadStatuses } from '../../index.js'
+import { SkeinError, threadStatuses } from '../../index.js'
 import type { ThreadInfo, ThreadQuery } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
@@ -55,14 +55,18 @@ const createThread = route({
       throw new HttpProblem({ status: 403, code: 'FORBIDDEN' }, 'this key is bound to trees that exist already')
     const key = id ?? request.headers.get('idempotency-key') ?? undefined
     const all = [...new Set([...tags, ...(principal.tags ?? [])])]
-    const created = await skein.threads.create({
+    const options = {
       ...defined({ ...rest, id: key, files: files && contentsOf(files) }),
       agent: body.agent,
       tags: all,
-      signal,
+    }
+    // An id that exists already may be one of another tenant, and why it is refused tells of that thread.
+    const check = (taken: string): Promise<void> => createTreeGuard(skein, principal).checkThread(taken)
+    const created = await skein.threads.create({ ...options, signal }).catch(async (thrown: unknown) => {
+      if (key !== undefined && SkeinError.is(thrown, 'COMMAND_REFUSED')) await check(key)
+      throw thrown
     })
-    // An id that exists already may be one of another tenant.
-    await createTreeGuard(skein, principal).checkThread(created.id)
+    await check(created.id)
     return Response.json(await created.info(), { status: 201, headers: { location: `threads/${created.id}` } })
   },
 })
@@ -102,9 +106,9 @@ const listThreads = route({
     schema: z.object({ threads: z.array(threadInfo), next: z.string().optional() }),
   },
   isTool: true,
-  async run({ skein, principal, query: { pending, roots: rootsOnly, limit = 100, ...rest } }) {
+  async run({ skein, principal, signal, query: { pending, roots: rootsOnly, limit = 100, ...rest } }) {
     const filter = { ...defined({ ...rest, rootsOnly }), limit, ...(pending && { pending: true as const }) }
-    return isBound(principal) ? listVisible({ skein, principal }, filter) : listPage(skein, filter)
+    return isBound(principal) ? listVisible({ skein, principal, signal }, filter) : listPage(skein, filter)
   },
 })
 
@@ -118,9 +122,12 @@ function listPage(skein: RouteScene['skein'], { q, sort, rootsOnly, ...filter }:
     : skein.directory().list({ ...filter, ...defined({ q, sort, rootsOnly }) })
 }
 
-/** Pages on until the page is full: most of what there is may belong to others. */
+/**
+ * Pages on until the page is full: most of what there is may belong to others, so it looks at many at a time. A page
+ * that has too many is read again as far as the last one that fits, because `next` goes on after that.
+ */
 async function listVisible(
-  { skein, principal }: Pick<RouteScene, 'skein' | 'principal'>,
+  { skein, principal, signal }: Pick<RouteScene, 'skein' | 'principal' | 'signal'>,
   filter: ThreadQuery & { readonly limit: number },
 ): Promise<Page> {
   const guard = createTreeGuard(skein, principal)
@@ -128,9 +135,17 @@ async function listVisible(
   let cursor = filter.cursor
   do {
     const left = filter.limit - threads.length
-    const page = await listPage(skein, { ...filter, limit: left, ...defined({ cursor }) })
-    threads.push(...(await guard.visible(page.threads)))
+    const at = { ...filter, ...defined({ cursor }) }
+    let page = await listPage(skein, { ...at, limit: mostListed })
+    let seen = await guard.visible(page.threads)
+    const last = seen[left - 1]
+    if (last && (seen.length > left || last !== page.threads.at(-1))) {
+      page = await listPage(skein, { ...at, limit: page.threads.indexOf(last) + 1 })
+      seen = await guard.visible(page.threads)
+    }
+    threads.push(...seen)
     cursor = page.next
+    signal.throwIfAborted()
   } while (cursor !== undefined && threads.length < filter.limit)
   return { threads, ...defined({ next: cursor }) }
 }

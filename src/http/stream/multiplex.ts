@@ -5,12 +5,13 @@
  * - A tree that is deleted is told (`removed`), and the others go on.
  */
 import { SkeinError } from '../../index.js'
-import type { EventOptions, SkeinClient } from '../../index.js'
+import type { EventOptions, InboxItem, SkeinClient } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { merge } from './merge.js'
 import { toStreamed } from './server-sent-events.js'
 import type { StreamedEvent } from './server-sent-events.js'
+import type { TreeInbox } from './tree-inbox.js'
 
 /** Cursors by root. */
 type Cursors = ReadonlyMap<string, string>
@@ -32,7 +33,8 @@ const formatCursors = (cursors: Cursors): string => [...cursors].map(([root, at]
 
 export interface Multiplexed {
   readonly trees: readonly string[]
-  readonly inboxes: readonly string[]
+  /** By root. */
+  readonly inboxes: ReadonlyMap<string, TreeInbox>
   readonly from: Cursors
 }
 
@@ -45,7 +47,9 @@ export function multiplex(
 ): AsyncIterable<StreamedEvent> {
   const cursors = new Map([...from].filter(([root]) => trees.includes(root)))
   const ofTrees = trees.map((root) => untilRemoved('tree', root, treeEvents(skein, { root, cursors }, reading)))
-  const ofInboxes = inboxes.map((root) => untilRemoved('inbox', root, inboxLists(skein, root, reading.signal)))
+  const ofInboxes = [...inboxes].map(([root, inbox]) =>
+    untilRemoved('inbox', root, inboxLists(root, inbox(reading.signal))),
+  )
   return merge([...ofTrees, ...ofInboxes])
 }
 
@@ -69,8 +73,8 @@ async function* treeEvents(
   }
 }
 
-async function* inboxLists(skein: SkeinClient, root: string, signal: AbortSignal): AsyncGenerator<StreamedEvent> {
-  for await (const items of skein.inbox.watch({ root, signal })) yield { event: 'inbox', data: { inbox: root, items } }
+async function* inboxLists(root: string, lists: AsyncIterable<readonly InboxItem[]>): AsyncGenerator<StreamedEvent> {
+  for await (const items of lists) yield { event: 'inbox', data: { inbox: root, items } }
 }
 
 async function* untilRemoved(

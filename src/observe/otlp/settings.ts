@@ -23,6 +23,15 @@ export interface OtlpOptions extends SpanOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
+/** `process.env` is no plain object, which a record of zod must be. */
+const envSchema = z.custom<Env>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((each) => each === undefined || typeof each === 'string'),
+  'must be texts by name, as process.env',
+)
+
 const schema = z.strictObject({
   content: z.boolean().optional(),
   url: z.url({ protocol: /^https?$/ }).optional(),
@@ -31,7 +40,7 @@ const schema = z.strictObject({
   delayMs: z.number().min(0).optional(),
   timeoutMs: z.number().int().positive().optional(),
   maxQueued: z.number().int().positive().optional(),
-  env: z.record(z.string(), z.string().optional()).optional(),
+  env: envSchema.optional(),
 })
 
 export interface OtlpSettings {

@@ -3,7 +3,8 @@
  *
  * - With `maxBuffered` at most that many items (and the rest of one commit) wait for the reader. The past is read as
  *   fast as it is taken; a live signal beyond the limit ends the iteration with STREAM_LAGGED, after the items that
- *   were buffered.
+ *   were buffered. Of the past a few commits are read ahead, whatever the limit: it can be read again, and commits may
+ *   be large.
  */
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -69,6 +70,9 @@ export function followRecords(backend: Backend, options: FollowOptions): AsyncGe
   })
 }
 
+/** Items of the past that may wait for the reader. */
+const readAhead = 8
+
 async function* iterate<Item>(
   backend: Backend,
   options: FollowOptions,
@@ -86,7 +90,7 @@ async function* iterate<Item>(
     else end(lagged(options))
   }
   const room = async (): Promise<void> => {
-    while (queue.size >= maxBuffered) await queue.taken()
+    while (queue.size >= Math.min(maxBuffered, readAhead)) await queue.taken()
   }
   const restart = (path: readonly string[]): void => {
     try {

@@ -19,6 +19,7 @@ import { decode } from '../journal/journal.js'
 import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
 import { EarlyDeltas } from './early-deltas.js'
+import { firstBatch, nextBatch } from './batch-size.js'
 import { createDeltaFilter } from './delta-filter.js'
 
 export interface WatchOptions {
@@ -51,8 +52,6 @@ export interface Watcher {
   ended(failed?: unknown): void
 }
 
-const batch = 1_000
-
 /** Begins to watch; returns the function that stops it. */
 export function watch(backend: Backend, options: WatchOptions, watcher: Watcher): () => void {
   const watching = new Watch(backend, options, watcher)
@@ -74,6 +73,8 @@ class Watch {
   #deltas = createDeltaFilter()
   /** Commits that wait until the journal was read; undefined while live. */
   #waiting: CommitSignal[] | undefined = []
+  /** Entries that are read at once. */
+  #limit = firstBatch
   /** Why the watch ends when all that is durable was given. */
   #endsWith: SkeinError | undefined
   /** Something was committed, or signals were lost, while the journal was read. */
@@ -259,13 +260,15 @@ class Watch {
   async #readJournal(): Promise<void> {
     const before = await this.#lastOfUnknown()
     for (let more = true; more && !this.#stopped;) {
-      const entries = await this.#next()
+      const limit = this.#limit
+      const entries = await this.#next(limit)
       if (this.#at.seq > 0 && !holds(entries[0], this.#at)) {
         await this.#reset(entries.length > 0)
         continue
       }
       for (const entry of entries) if (!this.#wasGiven(entry.position, lastOf(entry))) await this.#takeEntry(entry)
-      more = entries.length === batch
+      more = entries.length === limit
+      this.#limit = nextBatch(entries, limit)
       if (entries.length === 0 && this.#options.thread !== undefined) await this.#checkExists()
     }
     for (const [thread, seq] of before) this.#learnLast(thread, seq)
@@ -287,12 +290,12 @@ class Watch {
   }
 
   /** Begins with the entry of the record given last, to see whether that is still there. */
-  #next(): Promise<readonly StoredEntry[]> {
+  #next(limit: number): Promise<readonly StoredEntry[]> {
     const { root, thread } = this.#options
     const { position, seq } = this.#at
     const { journal } = this.#backend
-    if (thread !== undefined) return journal.read(thread, { after: Math.max(0, seq - 1), limit: batch })
-    return journal.readTree(root, { after: Math.max(0, position - 1), limit: batch })
+    if (thread !== undefined) return journal.read(thread, { after: Math.max(0, seq - 1), limit })
+    return journal.readTree(root, { after: Math.max(0, position - 1), limit })
   }
 
   async #takeEntry(entry: StoredEntry): Promise<void> {

@@ -256,3 +256,10 @@ it('O1: a turn that failed and is resumed stays in its trace; retries, waiting f
   expect(spans.filter(({ name, error }) => name === 'chat' && error !== undefined)).toHaveLength(1)
   expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
 })
+
+it('O1: the environment of the process can be given as it is: it is no plain object', async () => {
+  const { otlpSettings } = await import('../../../src/observe/otlp/settings.js')
+  expect(otlpSettings({ env: process.env, url: 'http://127.0.0.1:4318' }).url).toBe('http://127.0.0.1:4318/v1/traces')
+  const wrong: unknown[] = ['text', null, { OTEL_SERVICE_NAME: 1 }]
+  for (const env of wrong) expect(() => Reflect.apply(otlp, undefined, [{ env }])).toThrow(/env/)
+})

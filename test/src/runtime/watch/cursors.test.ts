@@ -174,6 +174,26 @@ onEveryStore('cursors of a tree', (world) => {
     expect(await slowly(skein.events({ root: 'past', maxBuffered: 3, until: 'now' }))).toEqual(whole.map(placeOf))
     expect(await slowly(thread.events({ maxBuffered: 3, until: 'now' }))).toEqual(whole.map(placeOf))
   })
+
+  it('R2: of a long past that nobody takes, a few megabytes are read, and the whole of it where it is taken', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 'large' })
+    for (let n = 0; n < 120; n++) await thread.inject('x'.repeat(200_000), { id: `m${n}` })
+    let read = 0
+    world.tap.entry = (entry) => {
+      read += entry.body.length
+      return entry
+    }
+    const unread = skein.events({ root: 'large' })[Symbol.asyncIterator]()
+    await unread.next()
+    await quiet()
+    expect(read).toBeLessThan(8_000_000)
+    const events = await collect(skein.events({ root: 'large', until: 'now' }))
+    expect(events.filter(({ type }) => type === 'message.received')).toHaveLength(120)
+    await unread.return?.()
+    delete world.tap.entry
+  })
 })
 
 onEveryStore(
