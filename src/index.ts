@@ -80,6 +80,7 @@ export type { DeadLetter, DeadLetters } from './runtime/handles/dead-letters.js'
 export type { Inbox, InboxFilter } from './runtime/handles/inbox.js'
 export type { InboxItem } from './runtime/watch/directory/inbox-item.js'
 export type { DirectoryChange, ThreadCounts, ThreadDirectory } from './runtime/watch/directory/directory.js'
+export type { DirectoryPage, RemovedTree } from './runtime/watch/directory/head-changes.js'
 export type { FileStat, Files, Match } from './files/port.js'
 export type { CodeOptions, CodeResult, CodeRun } from './tools/code.js'
 export type {
