@@ -82,9 +82,12 @@ interface AwaitedRun {
 
 /** What a run came to within a time; one that waits for people is not waited for. */
 async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<RunOutcome> {
-  const enough = AbortSignal.timeout(waitMs)
+  // One controller: signals that are made of others cost more than all else here.
   const over = new AbortController()
-  const until = { signal: AbortSignal.any([enough, signal, over.signal]) }
+  const until = { signal: over.signal }
+  const leave = (): void => over.abort()
+  const timer = setTimeout(leave, waitMs)
+  signal.addEventListener('abort', leave, { once: true })
   try {
     const ended = run.result(until).then((result): RunOutcome => ({ result }))
     const stands = target.settled(until).then(({ status, pending }): RunOutcome | Promise<RunOutcome> =>
@@ -95,9 +98,11 @@ async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number
     for (const each of [ended, stands]) each.catch(() => undefined)
     return await Promise.race([ended, stands])
   } catch (thrown) {
-    if (enough.aborted || signal.aborted) return {}
+    if (over.signal.aborted || signal.aborted) return {}
     throw thrown
   } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
     over.abort()
   }
 }
