@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import type { Run, RunResult, Thread, ThreadInfo } from '../../index.js'
+import { systemClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route, traceOf } from '../route.js'
@@ -86,7 +87,7 @@ async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number
   const over = new AbortController()
   const until = { signal: over.signal }
   const leave = (): void => over.abort()
-  const timer = setTimeout(leave, waitMs)
+  const stop = systemClock.wakeAt(systemClock.now() + waitMs, leave)
   signal.addEventListener('abort', leave, { once: true })
   try {
     const ended = run.result(until).then((result): RunOutcome => ({ result }))
@@ -101,7 +102,7 @@ async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number
     if (over.signal.aborted || signal.aborted) return {}
     throw thrown
   } finally {
-    clearTimeout(timer)
+    stop()
     signal.removeEventListener('abort', leave)
     over.abort()
   }

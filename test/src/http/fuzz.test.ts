@@ -175,9 +175,7 @@ it('H1, H3: whatever is sent to any route, the server answers, and no answer is 
       .filter(({ path }) => !path.includes('wait='))
     if (round % 10 === 9) await askOneByOne(asked, findings)
     else
-      await Promise.all(
-        asked.map(async (request) => findings.add(request, await statusOf(request.path, request.init))),
-      )
+      await Promise.all(asked.map(async (request) => findings.add(request, await statusOf(request.path, request.init))))
   }
   if (times(0, 1) === 1) console.log(`${findings.asked} requests, by status:`, Object.fromEntries(findings.statuses))
   expect(findings.wrong).toEqual([])
