@@ -4,6 +4,7 @@
  *
  *   npx tsx examples/06-swarm/main.ts [folder]      (.swarm; remove it to begin anew)
  *   npx skein tree swarm --store .swarm/store       (in another terminal)
+ *   npx skein ui --store .swarm/store               (the same in a browser)
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

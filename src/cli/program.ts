@@ -33,6 +33,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'serve a store, and answer HTTP, until it is told to stop',
     load: () => import('./commands/service/serve.js'),
   },
+  ui: {
+    summary: 'open the page of a store in a browser',
+    load: () => import('./commands/service/ui.js'),
+  },
   mcp: {
     summary: 'agents and threads for a client of MCP, over stdin and stdout',
     load: () => import('./commands/service/mcp.js'),

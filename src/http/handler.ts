@@ -3,7 +3,8 @@
  * existing service.
  *
  * - A request is authenticated, then its scope and its tree are checked, then its input; nothing has happened before.
- * - A handler has no state but its open streams: several may serve one skein, and several skeins have several handlers.
+ * - A handler has no state but its open streams and the views that they tell: several may serve one skein, and
+ *   several skeins have several handlers.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
@@ -19,9 +20,11 @@ import type { Auth, Authenticator } from './auth/authenticate.js'
 import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
 import { createOpenApi } from './openapi.js'
+import { servePage } from './page-files.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
 import { routes } from './table.js'
+import { Views } from './view/views.js'
 
 export interface HandlerOptions {
   /** Who may use it. There is no default: `'none'` must be said. */
@@ -84,6 +87,8 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
   app.get('/openapi.json', () => Response.json(openapiOf(skein)))
+  for (const path of ['/ui', '/ui/*'])
+    app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
   app.notFound((context) => problemResponse(notFound(context)))
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
@@ -108,6 +113,14 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
 /** With the endpoints of the app, as it is now. */
 function openapiOf({ endpoints }: ServedSkein): SkeinHandler['openapi'] {
   return createOpenApi(routes, { title: 'Skein', version: '1', endpoints: endpoints?.list() ?? [] })
+}
+
+async function pageAt(path: string): Promise<Response> {
+  try {
+    return await servePage(path)
+  } catch (thrown) {
+    return problemResponse(toProblem(thrown))
+  }
 }
 
 function checkOptions(options: HandlerOptions): void {
@@ -153,6 +166,7 @@ class RouteServer {
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
+  readonly #views: Views
   /** Bodies that a parser of the service has read before. */
   readonly #parsed = new WeakMap<Request, unknown>()
 
@@ -161,6 +175,7 @@ class RouteServer {
     this.#skein = skein
     this.#authenticator = createAuthenticator(skein, auth, clock)
     this.#clock = clock
+    this.#views = new Views(skein, clock)
     this.#streams = { heartbeatMs, maxBuffered }
     this.#maxBodyBytes = maxBodyBytes
     this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
@@ -184,6 +199,7 @@ class RouteServer {
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
         streams: this.#streams,
+        views: this.#views,
         warn: this.#warn,
         routes,
         params,
@@ -310,6 +326,7 @@ class RouteServer {
 
   close(): void {
     this.#closed.abort()
+    this.#views.close()
   }
 }
 

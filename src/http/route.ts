@@ -13,6 +13,7 @@ import { defined } from '../core/defined.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'
+import type { Views } from './view/views.js'
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -34,6 +35,8 @@ export interface RouteScene {
   readonly tokens?: TreeTokens
   /** How the server streams. */
   readonly streams: StreamLimits
+  /** What the page looks at. */
+  readonly views: Views
   /** The address by which others reach the server, where it is not the one that they ask. */
   readonly publicUrl?: string
   /** Called with what could not be done for a reason that clients are not told. */

@@ -8,6 +8,7 @@ import { SkeinError } from '../index.js'
 import { everyone } from './auth/principal.js'
 import type { ServedSkein } from './route.js'
 import { routes } from './table.js'
+import { Views } from './view/views.js'
 
 export interface ServeMcpOptions {
   /** Default: those of the process. Nothing else may write to `stdout`. */
@@ -41,6 +42,7 @@ export async function serveMcp(skein: ServedSkein, options: ServeMcpOptions = {}
     principal: everyone,
     signal: ended.signal,
     clock: systemClock,
+    views: new Views(skein, systemClock),
     streams: { heartbeatMs: 5_000, maxBuffered: 1_000 },
     routes,
     warn,

@@ -3,7 +3,7 @@
  * otherwise, and nowhere else without authentication.
  */
 import { createServer } from 'node:http'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SkeinError } from '../index.js'
 import { systemClock } from '../core/clock.js'
@@ -35,7 +35,11 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
         `skein/server makes one`,
     )
   const handler = createHandler(skein, handlerOptions)
-  const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => void handler.node(request, response))
+  const server = createServer({ maxHeaderSize: 16_384 }, (request, response) => {
+    // A page of another site whose name leads here is not asked for a key either.
+    if (options.auth === 'none' && !loopback.test(hostNameOf(request.headers.host))) return refuseName(response)
+    return void handler.node(request, response)
+  })
   const connections = watchConnections(server)
   await listening(server, { port, host })
   const address = server.address() as AddressInfo
@@ -44,6 +48,16 @@ export async function serve(skein: ServedSkein, options: ServeOptions): Promise<
     url: `http://${name}:${address.port}${options.basePath ?? ''}`,
     close: () => closed(server, handler, connections),
   }
+}
+
+function hostNameOf(host = ''): string {
+  return host.replace(/:\d+$/, '')
+}
+
+function refuseName(response: ServerResponse): void {
+  const detail = 'a server that asks nobody for a key answers to the names of loopback alone, such as 127.0.0.1'
+  const body = { type: 'urn:skein:problem:FORBIDDEN', title: 'Forbidden', status: 403, code: 'FORBIDDEN', detail }
+  response.writeHead(403, { 'content-type': 'application/problem+json' }).end(JSON.stringify(body))
 }
 
 const longestCloseMs = 5_000

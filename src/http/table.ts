@@ -7,6 +7,7 @@ import { inspectRoutes } from './routes/inspect.js'
 import { mcpRoutes } from './routes/mcp.js'
 import { messageRoutes } from './routes/messages.js'
 import { openaiRoutes } from './routes/openai.js'
+import { pageRoutes } from './routes/page.js'
 import { peopleRoutes } from './routes/people.js'
 import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
@@ -26,6 +27,7 @@ export const routes: readonly Route[] = [
   ...endpointRoutes,
   ...openaiRoutes,
   ...uiRoutes,
+  ...pageRoutes,
   ...mcpRoutes,
   ...a2aRoutes,
 ]

@@ -59,6 +59,18 @@ const zones: Readonly<Record<string, Zone>> = {
   'src/observe.ts': { ours: ['src/observe'] },
   // Runs in browsers: no package, nothing of Node, and of Skein the words alone.
   'src/client': { ours: ['src/core'], typesOf: ['src/index.ts'], packages: /^$/ },
+  // Runs in browsers: what is built of it is served by src/http. Of Skein it has the types alone.
+  'src/page': {
+    ours: [],
+    typesOf: [
+      'src/index.ts',
+      'src/http/view/columns.ts',
+      'src/http/view/spans.ts',
+      'src/http/view/tree-rows.ts',
+      'src/http/view/tree-view.ts',
+    ],
+    packages: /^(?:preact|preact\/hooks|@preact\/signals|marked|diff)$/,
+  },
   'src/client.ts': { ours: ['src/client', 'src/core/failure.ts'], packages: /^$/ },
 }
 
@@ -224,7 +236,7 @@ const outside =
   (exempt: RegExp): Where =>
   (path) =>
     product(path) && !exempt.test(path)
-const clockOnly = outside(/^src\/core\/clock\.ts$/)
+const clockOnly = outside(/^src\/(?:core|page\/kit)\/clock\.ts$/)
 
 /** A thread has a todo list, so that word alone says nothing. */
 const unfinished = /\b(?:TODO|[Tt]odo(?=:)|FIXME|[Ff]ixme|HACK|[Hh]ack|[Ss]tub|[Pp]laceholder|[Ff]or now)\b/

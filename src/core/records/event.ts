@@ -11,6 +11,7 @@ import type { Json } from '../json.js'
 import type { Media } from '../media.js'
 import type { SideName } from './message.js'
 import type { Fact, ModelReplied } from './record.js'
+import type { Took } from '../took.js'
 
 interface EventOrigin {
   /** The thread's journal sequence. Order is promised per thread. */
@@ -51,6 +52,8 @@ export interface ToolResult {
   readonly again?: true
   readonly changes?: Changes
   readonly preliminaries?: readonly Json[]
+  /** How long it waited in line and ran. */
+  readonly took?: Took
 }
 
 interface DeltaOrigin {

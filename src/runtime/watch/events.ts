@@ -117,9 +117,9 @@ async function* iterate<Item>(
 function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal): DurableEvent {
   const origin = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
-    const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } =
-      record
-    const more = defined({ text, note, media, provisional, again, changes, preliminaries })
+    const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes } = record
+    const { preliminaries, took } = record
+    const more = defined({ text, note, media, provisional, again, changes, preliminaries, took })
     return { type: 'tool.result', ...origin, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
   }
   if (record.type === 'model.replied')

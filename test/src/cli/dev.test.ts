@@ -150,6 +150,7 @@ it('E6: an app that does not load at the start is waited for; other mistakes end
       type: 'watching',
       files: [app, join(folder, 'more.mjs'), join(folder, 'words.mjs')].map((path) => expect.stringContaining(path)),
     },
+    { type: 'page', url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/ui\/$/) },
     {
       type: 'reloaded',
       files: [expect.stringContaining('words.mjs')],

@@ -13,6 +13,8 @@ import { defined } from '../../../core/defined.js'
 import type { AppWatch, Skein, SkeinError } from '../../../index.js'
 import type { ExitCode } from '../../exit.js'
 import { counted, duration } from '../../format.js'
+import { servePageOf } from '../../page-server.js'
+import type { PageServer } from '../../page-server.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../../serving.js'
 import type { TellLine, ServeFlags, ServeRequest } from '../../serving.js'
@@ -33,6 +35,7 @@ class Development {
   readonly #changed = new Set<string>()
   #loading: Promise<void> | undefined
   #stopping = false
+  #page: PageServer | undefined
   /** What happens before the first line is in it. */
   #serving = false
   readonly #warnings = new Set<string>()
@@ -63,6 +66,7 @@ class Development {
     this.#context.out.show([])
     // A load that is under way ends with the host; a first one is waited for.
     if (!this.#skein) await this.#loading
+    await this.#page?.close()
     await stopServing(this.#skein, this.#line)
   }
 
@@ -95,8 +99,19 @@ class Development {
         type: 'watching',
         files: this.#watch?.files ?? [],
       })
+      await this.#showPage(skein)
     } catch (thrown) {
       if (!(await this.#refused(files, thrown))) this.#fail(thrown)
+    }
+  }
+
+  /** Someone who develops wants to see; that the page cannot be served ends nothing. */
+  async #showPage(skein: Skein): Promise<void> {
+    try {
+      this.#page = await servePageOf(skein)
+      this.#line(`the page is at ${this.#page.page}`, { type: 'page', url: this.#page.page })
+    } catch (thrown) {
+      this.#warn(`skein: the page cannot be served: ${String(thrown)}`)
     }
   }
 

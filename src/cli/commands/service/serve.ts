@@ -10,6 +10,7 @@ import type { Command } from 'commander'
 import type { Skein } from '../../../index.js'
 import type { ApiKey, Auth, Scope, SkeinServer } from '../../../server.js'
 import type { ExitCode } from '../../exit.js'
+import { pageOf } from '../../page-server.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../../serving.js'
 import type { ServeFlags, ServeRequest, TellLine } from '../../serving.js'
@@ -57,7 +58,8 @@ async function serveHttp(
     await stopServing(skein, line)
   })
   await tellServing(context, skein, line)
-  line(`listening on ${server.url}`, { type: 'listening', url: server.url })
+  const page = pageOf(server.url)
+  line(`listening on ${server.url} · the page is at ${page}`, { type: 'listening', url: server.url, page })
   serving = true
   return new Promise<never>(() => undefined)
 }

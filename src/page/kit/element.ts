@@ -1,0 +1,24 @@
+/** Makes elements of the page: `h` of Preact with one type for all that it gives, so that parts can be combined. */
+import { h as create } from 'preact'
+import type { Attributes, ComponentChildren, JSX, VNode } from 'preact'
+
+type Component<Props> = (props: Props) => VNode | null
+
+export function h<Name extends keyof JSX.IntrinsicElements>(
+  name: Name,
+  props: JSX.IntrinsicElements[Name] | null,
+  ...children: readonly ComponentChildren[]
+): VNode
+export function h<Props extends object>(
+  component: Component<Props>,
+  props: (Omit<Props, 'children'> & Attributes) | null,
+  ...children: readonly ComponentChildren[]
+): VNode
+export function h(
+  type: string | Component<never>,
+  props: object | null,
+  ...children: readonly ComponentChildren[]
+): VNode {
+  const made: VNode = Object(create(Object(type).valueOf(), props, ...children))
+  return made
+}

@@ -1,0 +1,64 @@
+/** Args of a call as text that can be changed, and what was changed, line by line. */
+import { h } from '../kit/element.js'
+import type { VNode } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { diffLines } from 'diff'
+
+function parsed(text: string): { readonly value?: unknown; readonly error?: string } {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value }
+    return { error: 'Args are an object: { … }' }
+  } catch (thrown) {
+    return { error: thrown instanceof Error ? thrown.message : 'This is no JSON' }
+  }
+}
+
+export function ArgsEditor({ args, onChange }: { args: unknown; onChange: (value: unknown) => void }): VNode {
+  const before = JSON.stringify(args, null, 2)
+  const [text, setText] = useState(before)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const { value, error } = parsed(text)
+  useEffect(() => onChange(value), [text])
+  useEffect(() => field.current?.focus(), [])
+  const after = value === undefined ? undefined : JSON.stringify(value, null, 2)
+  return h(
+    'div',
+    { class: 'editor' },
+    h(
+      'label',
+      null,
+      'Args as JSON',
+      h('textarea', {
+        ref: field,
+        class: 'code',
+        rows: Math.min(18, before.split('\n').length + 2),
+        spellcheck: false,
+        value: text,
+        'aria-invalid': error !== undefined,
+        'aria-describedby': error === undefined ? undefined : 'args-error',
+        onInput: (event: Event) => event.target instanceof HTMLTextAreaElement && setText(event.target.value),
+      }),
+    ),
+    error === undefined ? null : h('p', { class: 'error-line', id: 'args-error', role: 'alert' }, error),
+    after === undefined || after === before ? null : h(LineChanges, { before, after }),
+  )
+}
+
+function LineChanges({ before, after }: { before: string; after: string }): VNode {
+  const parts = diffLines(before, after, { timeout: 200 })
+  if (!parts) return h('p', { class: 'muted' }, 'The two are too different to be compared line by line.')
+  return h(
+    'pre',
+    { class: 'diff', 'aria-label': 'What changes' },
+    parts.flatMap(({ value, added, removed }, index) => {
+      const sign = added ? '+' : '-'
+      const kind = added || removed ? sign : ' '
+      const name = { '+': 'added', '-': 'removed', ' ': 'same' }[kind] ?? 'same'
+      return value
+        .replace(/\n$/, '')
+        .split('\n')
+        .map((line, at) => h('span', { class: name, key: `${index}.${at}` }, `${kind} ${line}\n`))
+    }),
+  )
+}

@@ -1,0 +1,47 @@
+/** A real browser that looks at the page, and what it must not do there. */
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { findChromium } from '../helpers/chromium.js'
+import { serverDigest } from '../helpers/page-world.js'
+
+export async function openBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
+}
+
+export interface Looked {
+  readonly page: Page
+  /** Requests to other origins, dialogs, errors and what the policy has refused. */
+  readonly faults: string[]
+}
+
+export async function look(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Looked> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  const faults: string[] = []
+  const { origin } = new URL(url)
+  page.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin) faults.push(request.url())
+  })
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (message) => {
+    if (/Content Security Policy|Trusted/i.test(message.text())) faults.push(message.text())
+  })
+  await page.goto(url)
+  return { page, faults }
+}
+
+export const isLive = (page: Page): Promise<unknown> => page.waitForSelector('.link-badge.live')
+
+/** Until the page knows what the server knows. */
+export async function untilEqual(page: Page, url: string, root: string): Promise<void> {
+  for (let digest = ''; ;) {
+    const next = await serverDigest(url, root)
+    if (next === digest) return
+    digest = next
+    await page.waitForFunction(`skeinPage.digestOf(${JSON.stringify(root)}) === ${JSON.stringify(digest)}`)
+  }
+}
