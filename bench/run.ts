@@ -25,6 +25,7 @@ import { measureW7 } from './lib/w7.js'
 import { measureW8 } from './lib/w8.js'
 import { measureW9 } from './lib/w9.js'
 import { measureW10 } from './lib/w10.js'
+import { measureW11 } from './lib/w11.js'
 
 const root = new URL('../', import.meta.url)
 const settings = readSettings(process.argv.slice(2), root)
@@ -54,6 +55,7 @@ const measures = {
   w8: measureW8,
   w9: measureW9,
   w10: measureW10,
+  w11: measureW11,
 }
 for (const workload of workloads.filter((each) => settings.only.has(each))) {
   await measures[workload](

@@ -5,6 +5,7 @@ export { SkeinError } from './core/failure.js'
 export type {
   RemoteCreateThread,
   RemoteEndpointRequest,
+  RemoteHeads,
   RemoteInbox,
   RemoteSkein,
   RemoteStreamEvent,

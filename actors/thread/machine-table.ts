@@ -5,6 +5,7 @@
  * - The innermost state with an enabled transition wins, as in a statechart; no match means no move.
  */
 import type { AnyStateNode } from 'xstate'
+import type { MachineEdge, MachineOutline } from '../../src/core/records/machine-outline.js'
 import { threadMachine } from './machine.js'
 import type { Signal } from './signal.js'
 
@@ -34,26 +35,43 @@ function leafOf(node: AnyStateNode): AnyStateNode {
   return initial ? leafOf(initial) : node
 }
 
-export function compileMachine(root: AnyStateNode): Table {
-  const nameOf = (node: AnyStateNode): string => node.path.join('.')
-  const table = new Map<string, Map<string, Transition[]>>()
+const nameOf = (node: AnyStateNode): string => node.path.join('.')
+
+function describeMachine(root: AnyStateNode): MachineOutline {
+  const states: string[] = []
+  const edges: MachineEdge[] = []
   const visit = (node: AnyStateNode, ancestors: readonly AnyStateNode[]): void => {
     const chain = [node, ...ancestors]
     const children = Object.values(node.states)
     for (const child of children) visit(child, chain)
     if (children.length > 0) return
-    const moves = new Map<string, Transition[]>()
-    table.set(nameOf(node), moves)
-    for (const owner of chain) {
-      for (const [type, transitions] of owner.transitions) {
-        const options = moves.get(type) ?? []
-        for (const { guard, target } of transitions) {
-          options.push({ allows: compileGuard(guard), target: target?.[0] && nameOf(leafOf(target[0])) })
-        }
-        moves.set(type, options)
-      }
-    }
+    const from = nameOf(node)
+    states.push(from)
+    for (const owner of chain)
+      for (const [on, transitions] of owner.transitions)
+        for (const { guard, target } of transitions)
+          edges.push({
+            from,
+            on,
+            ...(guard !== undefined && { guard: String(guard) }),
+            to: target?.[0] ? nameOf(leafOf(target[0])) : from,
+          })
   }
   visit(root, [])
+  return { initial: nameOf(leafOf(root)), states, edges }
+}
+
+/** The machine of every thread, as data: the same for all of a build. */
+export const threadMachineOutline: MachineOutline = describeMachine(threadMachine.root)
+
+export function compileMachine(root: AnyStateNode): Table {
+  const { states, edges } = describeMachine(root)
+  const table = new Map(states.map((state) => [state, new Map<string, Transition[]>()]))
+  for (const { from, on, guard, to } of edges) {
+    const moves = table.get(from)
+    const options = moves?.get(on) ?? []
+    options.push({ allows: compileGuard(guard), target: to === from ? undefined : to })
+    moves?.set(on, options)
+  }
   return table
 }

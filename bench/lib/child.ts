@@ -32,6 +32,9 @@ export interface Job {
     | 'start'
     | 'w9'
     | 'w10'
+    | 'w11'
+    | 'w11idle'
+    | 'w11tree'
   readonly folder?: string
   /** W9: steps of the turn, and what its model takes. */
   readonly steps?: number
@@ -70,6 +73,8 @@ export interface Job {
   /** W10: threads that are listed. W7: threads at rest, and how many of them are spoken to. */
   readonly threads?: number
   readonly wakes?: number
+  /** W11: streams of one tree at once. */
+  readonly clients?: number
   readonly messages?: number
   readonly thread?: string
 }

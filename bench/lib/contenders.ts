@@ -39,10 +39,10 @@ interface Peer {
 const longest = 10_000
 
 const skeinModes: readonly Mode[] = [
-  { mode: 'memory', works: ['w1', 'w2', 'w2b', 'w3', 'w6', 'w7', 'w9'], longest, most: 100_000 },
-  { mode: 'local', works: ['w1', 'w2', 'w3', 'w4', 'w6', 'w7', 'w8', 'w9', 'w10'], longest, most: 100_000 },
+  { mode: 'memory', works: ['w1', 'w2', 'w2b', 'w3', 'w6', 'w7', 'w9', 'w11'], longest, most: 100_000 },
+  { mode: 'local', works: ['w1', 'w2', 'w3', 'w4', 'w6', 'w7', 'w8', 'w9', 'w10', 'w11'], longest, most: 100_000 },
   { mode: 'power', works: ['w1'], longest },
-  { mode: 'nats', works: ['w5', 'w6', 'w7', 'w10'], longest },
+  { mode: 'nats', works: ['w5', 'w6', 'w7', 'w10', 'w11'], longest },
 ]
 
 const floors: readonly (Mode & { readonly name: string })[] = [

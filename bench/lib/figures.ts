@@ -26,11 +26,14 @@ export interface Figure {
     | 'w8'
     | 'w9'
     | 'w10'
+    | 'w11'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
   /** What was measured: a number of steps in W1, of children in W3, else words. */
   readonly what: string
   readonly unit:
+    | ''
+    | 'µs'
     | 'µs/step'
     | 'µs/call'
     | 'µs/child'

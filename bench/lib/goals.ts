@@ -9,6 +9,7 @@ import { calls, idealMs } from './w2.js'
 import { messages } from './w4.js'
 import { w9Goals } from './w9.js'
 import { w10Goals } from './w10.js'
+import { w11Goals } from './w11.js'
 
 export interface Goal {
   readonly text: string
@@ -54,6 +55,7 @@ export function judge(figures: Figures): Goal[] {
     ...w8Goals(figures),
     ...w9Goals(figures),
     ...w10Goals(figures),
+    ...w11Goals(figures),
   ]
 }
 

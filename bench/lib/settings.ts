@@ -18,11 +18,11 @@ export interface Settings {
   readonly command: string
 }
 
-export const workloads = ['w1', 'w2', 'w2b', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8', 'w9', 'w10'] as const
+export const workloads = ['w1', 'w2', 'w2b', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8', 'w9', 'w10', 'w11'] as const
 export type Workload = (typeof workloads)[number]
 
 const usage =
-  `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8,w9,w10]] [--rounds <n>] ` +
+  `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8,w9,w10,w11]] [--rounds <n>] ` +
   `[--dist <folder of a build>] [--keep <name>]`
 
 export function readSettings(args: readonly string[], root: URL): Settings {

@@ -9,6 +9,7 @@ import type {
   AppOutline,
   CreateThread,
   DeadLetter,
+  DirectoryPage,
   EffectResolution,
   EventOptions,
   InboxItem,
@@ -41,6 +42,8 @@ export interface RemoteInbox extends Pick<SkeinClient['inbox'], 'list'> {
 export type RemoteEndpointRequest = Pick<RequestParts, 'method' | 'query' | 'body' | 'signal'>
 
 export interface RemoteStreamOptions {
+  /** All threads that the key may see, as `directory().changes()` gives them. */
+  readonly heads?: boolean
   /** Roots of trees whose events are given. */
   readonly trees?: readonly string[]
   /** Roots of trees whose inbox is given: the whole list, and again whenever it has changed. */
@@ -52,8 +55,15 @@ export interface RemoteStreamOptions {
 
 /** What it is of, and what there is. A tree that was deleted is named alone. */
 export type RemoteStreamEvent =
+  | { readonly heads: RemoteHeads }
   | { readonly tree: string; readonly event?: SkeinEvent }
   | { readonly inbox: string; readonly items?: readonly InboxItem[] }
+
+/** A page of threads that have changed. What was removed comes before `threads`. */
+export interface RemoteHeads extends Omit<DirectoryPage, 'removed'> {
+  /** Roots of trees. */
+  readonly removed: readonly string[]
+}
 
 export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWaits' | 'hosted' | 'hosts' | 'close'> {
   readonly threads: {
@@ -71,7 +81,7 @@ export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWai
     decline(thread: string, request: string, options?: Comment): Promise<void>
   }
   events(options: Omit<EventOptions, 'maxBuffered'> & { readonly root: string }): AsyncIterable<SkeinEvent>
-  /** Several trees and inboxes over one connection. `from` is the `id` of an event that it gave. */
+  /** All threads, several trees and inboxes over one connection. `from` is the `id` of an event that it gave. */
   stream(options: RemoteStreamOptions): AsyncIterable<RemoteStreamEvent>
   /** Asks an endpoint of the app: `client.api('t1', 'notes/7', { method: 'POST', body: { text } })`. */
   api(thread: string, path: string, asked?: RemoteEndpointRequest): Promise<Response>
@@ -96,10 +106,14 @@ export function connect(url: string, options: RemoteOptions = {}): RemoteSkein {
     deadLetters: createDeadLetters(transport),
     effects: createEffects(transport),
     events: ({ root, ...rest }) => eventsAt(transport, at`/trees/${root}/events`, rest),
-    stream: ({ trees = [], inboxes = [], from, signal }) =>
+    stream: ({ heads, trees = [], inboxes = [], from, signal }) =>
       followEvents(transport, {
         path: '/stream',
-        query: defined({ tree: trees.join(',') || undefined, inbox: inboxes.join(',') || undefined }),
+        query: defined({
+          heads: heads ? '1' : undefined,
+          tree: trees.join(',') || undefined,
+          inbox: inboxes.join(',') || undefined,
+        }),
         cursor: { from },
         signal,
       }),

@@ -282,20 +282,31 @@ class RouteServer {
   }
 
   async #textOf(request: Request): Promise<string> {
-    const tooLarge = this.#bodyLimit()
-    if (Number(request.headers.get('content-length') ?? 0) > this.#maxBodyBytes) throw tooLarge
+    const bytes = await this.#bytesOf(request)
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    } catch {
+      throw badRequest('the body is no UTF-8')
+    }
+  }
+
+  /** A body whose length was said is read without a stream of its own, which would cost more than most routes. */
+  async #bytesOf(request: Request): Promise<ArrayBuffer | Uint8Array> {
+    const length = request.headers.get('content-length')
+    if (Number(length ?? 0) > this.#maxBodyBytes) throw this.#bodyLimit()
+    if (length !== null && request.headers.get('transfer-encoding') === null) {
+      const bytes = await request.arrayBuffer()
+      if (bytes.byteLength > this.#maxBodyBytes) throw this.#bodyLimit()
+      return bytes
+    }
     const chunks: Uint8Array[] = []
     let size = 0
     for await (const chunk of request.body ?? []) {
       size += chunk.length
-      if (size > this.#maxBodyBytes) throw tooLarge
+      if (size > this.#maxBodyBytes) throw this.#bodyLimit()
       chunks.push(chunk)
     }
-    try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-    } catch {
-      throw badRequest('the body is no UTF-8')
-    }
+    return Buffer.concat(chunks)
   }
 
   /** Answers preflights of the sites that may use it, and names them; others get no header. */

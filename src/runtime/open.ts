@@ -5,6 +5,7 @@
  *   Skein, and never opens anything.
  */
 import type { Finding } from '../core/finding.js'
+import type { MachineOutline } from '../core/records/machine-outline.js'
 import type { AppWatch, WatchAppOptions } from './app/watch.js'
 import type { ConnectOptions, SkeinClient } from './handles/client.js'
 import type { DiagnoseOptions } from './diagnose.js'
@@ -43,4 +44,10 @@ export async function diagnose(options: DiagnoseOptions): Promise<readonly Findi
 export async function appTypes(app: AppSource): Promise<string> {
   const runtime = await import('./app/type-map.js')
   return runtime.appTypes(app)
+}
+
+/** The statechart of every thread, as data: the same for all of a build. */
+export async function machineOutline(): Promise<MachineOutline> {
+  const actors = await import('../../actors/thread/machine-table.js')
+  return actors.threadMachineOutline
 }

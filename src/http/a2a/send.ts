@@ -46,7 +46,7 @@ export async function takeMessage(scene: McpScene, agent: string, { message }: S
     }
     return { thread, run: thread.run(now.turn.run) }
   }
-  const run = thread.send(textOf(message.parts), { id: key, delivery: 'new_turn' })
+  const run = thread.send(textOf(message.parts), { id: key, delivery: 'new_turn', ...defined({ trace: scene.trace }) })
   await run.accepted()
   return { thread, run }
 }

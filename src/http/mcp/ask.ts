@@ -112,7 +112,7 @@ async function begin(
   const { skein, principal } = scene
   await checkAccess(skein, principal, { scope: 'write', ...defined({ thread: given }) })
   const target = given === undefined ? await create(scene, agent, own) : await skein.threads.get(given)
-  const run = target.send(text, { delivery: 'new_turn', ...defined({ id: own }) })
+  const run = target.send(text, { delivery: 'new_turn', ...defined({ id: own, trace: scene.trace }) })
   await run.accepted()
   return { thread: target, run }
 }

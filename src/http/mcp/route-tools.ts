@@ -12,7 +12,8 @@ import { openApiSchema } from '../openapi.js'
 import { badRequest } from '../problem.js'
 import type { Route, RouteScene } from '../route.js'
 
-export type McpScene = Omit<RouteScene, 'request'>
+/** `trace`: the one that the request which carries the calls is part of. */
+export type McpScene = Omit<RouteScene, 'request'> & { readonly trace?: string }
 
 export type Arguments = Readonly<Record<string, unknown>>
 
@@ -69,7 +70,7 @@ function fieldSchema(schema: z.ZodType): JsonObject {
 
 /** What the route gives, as JSON, or the `Response` of one that gives bytes. */
 export async function callRoute(scene: McpScene, target: Route, args: Arguments): Promise<unknown> {
-  const { skein, principal } = scene
+  const { skein, principal, trace } = scene
   const { scope, params, query, body } = target
   const own = new Map(Object.entries(args).filter(([, value]) => value !== undefined))
   const inPath = take(own, params)
@@ -79,8 +80,8 @@ export async function callRoute(scene: McpScene, target: Route, args: Arguments)
   if (scope !== undefined) await checkAccess(skein, principal, { scope, ...defined({ thread }) })
   const given = await target.call({
     ...scene,
-    // Headers of the request that carries the call are not about the call.
-    request: new Request('http://localhost/'),
+    // Other headers of the request that carries the call are not about the call.
+    request: new Request('http://localhost/', { headers: defined({ traceparent: trace }) }),
     params: inPath,
     query: inQuery,
     body: bodyOf(target, own),

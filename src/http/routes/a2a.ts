@@ -7,7 +7,7 @@ import { methods } from '../a2a/methods.js'
 import type { A2aScene } from '../a2a/methods.js'
 import { RpcError, rpcCodes, toRpcError } from '../a2a/rpc-error.js'
 import { HttpProblem, badRequest, toProblem } from '../problem.js'
-import { route } from '../route.js'
+import { route, traceOf } from '../route.js'
 import type { RouteScene } from '../route.js'
 import { dataStream } from '../stream/server-sent-events.js'
 import { servedOutline } from './service.js'
@@ -60,7 +60,7 @@ const call = route({
     if (!rpc) throw badRequest('the body must be a request of JSON-RPC 2.0')
     const { id = null } = rpc
     try {
-      return await answer({ ...scene, agent: params.agent }, rpc)
+      return await answer({ ...scene, ...traceOf(scene), agent: params.agent }, rpc)
     } catch (caught) {
       const thrown = caught instanceof RangeError ? tooDeep : caught
       if (toProblem(thrown).status === 500 && !(thrown instanceof RpcError))

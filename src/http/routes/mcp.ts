@@ -1,7 +1,7 @@
 /** The route of MCP. What speaks the protocol is loaded when it is first used. */
 import { z } from 'zod'
 import { badRequest } from '../problem.js'
-import { route } from '../route.js'
+import { route, traceOf } from '../route.js'
 
 /** JSON-RPC has no place for other errors than its own. */
 const invalidRequest = -32_600
@@ -27,7 +27,7 @@ const mcp = route({
   async run({ body, request, ...scene }) {
     if (body === undefined) throw badRequest('the body must be a message of JSON-RPC')
     const { answerMcp } = await import('../mcp/http.js')
-    return answerMcp(scene, request, body)
+    return answerMcp({ ...scene, ...traceOf({ ...scene, request }) }, request, body)
   },
 })
 

@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import type { Run, RunResult, Thread, ThreadInfo } from '../../index.js'
+import { systemClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route, traceOf } from '../route.js'
@@ -82,9 +83,12 @@ interface AwaitedRun {
 
 /** What a run came to within a time; one that waits for people is not waited for. */
 async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<RunOutcome> {
-  const enough = AbortSignal.timeout(waitMs)
+  // One controller: signals that are made of others cost more than all else here.
   const over = new AbortController()
-  const until = { signal: AbortSignal.any([enough, signal, over.signal]) }
+  const until = { signal: over.signal }
+  const leave = (): void => over.abort()
+  const stop = systemClock.wakeAt(systemClock.now() + waitMs, leave)
+  signal.addEventListener('abort', leave, { once: true })
   try {
     const ended = run.result(until).then((result): RunOutcome => ({ result }))
     const stands = target.settled(until).then(({ status, pending }): RunOutcome | Promise<RunOutcome> =>
@@ -95,9 +99,11 @@ async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number
     for (const each of [ended, stands]) each.catch(() => undefined)
     return await Promise.race([ended, stands])
   } catch (thrown) {
-    if (enough.aborted || signal.aborted) return {}
+    if (over.signal.aborted || signal.aborted) return {}
     throw thrown
   } finally {
+    stop()
+    signal.removeEventListener('abort', leave)
     over.abort()
   }
 }

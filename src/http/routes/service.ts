@@ -1,5 +1,6 @@
 /** Routes of the service itself: its health, its hosts, what its app defines, and tokens for one tree. */
 import { z } from 'zod'
+import { machineOutline } from '../../index.js'
 import type { AppOutline } from '../../index.js'
 import { checkUnbound } from '../auth/principal.js'
 import { HttpProblem } from '../problem.js'
@@ -27,8 +28,12 @@ const ready = route({
   scope: undefined,
   answer: { status: 200, description: 'Requests can be served', schema: z.object({ status: z.literal('ready') }) },
   async run({ skein, clock }) {
-    const late = new Promise<'late'>((resolve) => clock.wakeAt(clock.now() + readyWithinMs, () => resolve('late')))
+    let cancel = (): void => undefined
+    const late = new Promise<'late'>((resolve) => {
+      cancel = clock.wakeAt(clock.now() + readyWithinMs, () => resolve('late'))
+    })
     const hosted = await Promise.race([skein.hosted().catch(() => 'away' as const), late])
+    cancel()
     if (hosted === true) return { status: 'ready' }
     const why = hosted === false ? 'no host serves the store' : 'the store does not answer'
     throw new HttpProblem({ status: 503, code: 'STORE_FAILED' }, why, { headers: { 'retry-after': '1' } })
@@ -147,6 +152,24 @@ const models = route({
   run: async ({ skein }) => ({ models: servedOutline(skein).models }),
 })
 
+const machine = route({
+  method: 'get',
+  path: '/machine',
+  name: 'get_machine',
+  summary: 'The statechart of every thread: its states, and which record moves it where. The same for all of a build.',
+  scope: 'read',
+  answer: {
+    status: 200,
+    description: 'States and edges; of the edges for a record, the first whose guard holds is taken',
+    schema: z.object({
+      initial: z.string(),
+      states: z.array(z.string()),
+      edges: z.array(z.object({ from: z.string(), on: z.string(), guard: z.string().optional(), to: z.string() })),
+    }),
+  },
+  run: machineOutline,
+})
+
 const metrics = route({
   method: 'get',
   path: '/metrics',
@@ -212,5 +235,6 @@ export const serviceRoutes = [
   getAgent,
   tools,
   models,
+  machine,
   mintToken,
 ]

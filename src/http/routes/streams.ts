@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { EventOptions, SkeinEvent } from '../../index.js'
 import { defined } from '../../core/defined.js'
+import { createHeadFilter } from '../auth/head-filter.js'
 import { createTreeGuard } from '../auth/principal.js'
 import { badRequest, unknownThread } from '../problem.js'
 import { route } from '../route.js'
@@ -151,14 +152,21 @@ const multiplexed = route({
   method: 'get',
   path: '/stream',
   name: 'stream_many',
-  summary: 'Several trees (`tree`) and inboxes of trees (`inbox`) in one stream; both may be given several times.',
+  summary:
+    'The heads of all threads (`heads=1`), several trees (`tree`) and inboxes of trees (`inbox`) in one stream; the ' +
+    'last two may be given several times.',
   scope: 'read',
-  query: { tree: roots.optional(), inbox: roots.optional(), from: z.string().max(8_192).optional() },
+  query: {
+    heads: z.literal('1').optional(),
+    tree: roots.optional(),
+    inbox: roots.optional(),
+    from: z.string().max(8_192).optional(),
+  },
   lists: ['tree', 'inbox'],
   answer: events,
-  async run({ skein, principal, query: { tree: trees = [], inbox: inboxes = [], from }, ...scene }) {
-    if (trees.length + inboxes.length === 0)
-      throw badRequest('name what to stream: ?tree=<root>, ?inbox=<root>, each as often as you like')
+  async run({ skein, principal, query: { heads, tree: trees = [], inbox: inboxes = [], from }, ...scene }) {
+    if (trees.length + inboxes.length === 0 && !heads)
+      throw badRequest('name what to stream: ?heads=1, ?tree=<root>, ?inbox=<root>, the last two as often as you like')
     const guard = createTreeGuard(skein, principal)
     for (const root of new Set([...trees, ...inboxes])) {
       await guard.checkThread(root)
@@ -168,8 +176,11 @@ const multiplexed = route({
     const { signal, streams } = scene
     const opened = new Map<string, TreeInbox>()
     for (const root of inboxes) opened.set(root, await openTreeInbox({ skein, principal }, root))
-    const wanted = { trees, inboxes: opened, from: cursors }
-    const source = multiplex(skein, wanted, { signal, maxBuffered: streams.maxBuffered })
+    const source = multiplex(
+      skein,
+      { trees, inboxes: opened, from: cursors, ...(heads && { heads: createHeadFilter(skein, principal) }) },
+      { signal, maxBuffered: streams.maxBuffered },
+    )
     return streamOf(scene, source)
   },
 })

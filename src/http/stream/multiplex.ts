@@ -1,37 +1,46 @@
 /**
- * One stream of several trees and inboxes, for a browser that has few connections. Every event says what it is of; its
- * id has the cursors of all trees (`one=12.0;two=7.3`), so that one header resumes them all.
+ * One stream of the heads of all threads, of several trees and inboxes, for a browser that has few connections. Every
+ * event says what it is of; its id has the position of the heads and the cursors of all trees
+ * (`h31;one=12.0;two=7.3`), so that one header resumes them all.
  *
  * - A tree that is deleted is told (`removed`), and the others go on.
+ * - Heads come in pages; only the last page of some has their position in its id.
  */
 import { SkeinError } from '../../index.js'
-import type { EventOptions, InboxItem, SkeinClient } from '../../index.js'
+import type { DirectoryPage, EventOptions, InboxItem, SkeinClient } from '../../index.js'
 import { defined } from '../../core/defined.js'
+import type { SeenPage } from '../auth/head-filter.js'
 import { badRequest } from '../problem.js'
 import { merge } from './merge.js'
 import { toStreamed } from './server-sent-events.js'
 import type { StreamedEvent } from './server-sent-events.js'
 import type { TreeInbox } from './tree-inbox.js'
 
-/** Cursors by root. */
+/** Cursors by root, and the position of the heads by no name. */
 type Cursors = ReadonlyMap<string, string>
 
-const cursorForm = /^([\w-]{1,64})=(\d+\.\d+)$/
+const ofHeads = ''
+const cursorForm = /^(?:([\w-]{1,64})=(\d+\.\d+)|h(\d{1,15}))$/
 
 export function parseCursors(text: string | undefined): Cursors {
   if (text === undefined || text === '') return new Map()
   return new Map(
     text.split(';').map((part): [string, string] => {
-      const [, root, cursor] = cursorForm.exec(part) ?? []
-      if (root !== undefined && cursor !== undefined) return [root, cursor]
+      const [, root = ofHeads, cursor, position] = cursorForm.exec(part) ?? []
+      const at = cursor ?? position
+      if (at !== undefined) return [root, at]
       throw badRequest(`${JSON.stringify(text.slice(0, 64))} is no cursor; one is the id of an event of this stream`)
     }),
   )
 }
 
-const formatCursors = (cursors: Cursors): string => [...cursors].map(([root, at]) => `${root}=${at}`).join(';')
+function formatCursors(cursors: Cursors): string {
+  return [...cursors].map(([root, at]) => (root === ofHeads ? `h${at}` : `${root}=${at}`)).join(';')
+}
 
 export interface Multiplexed {
+  /** What may be seen of the heads; absent: they are not asked for. */
+  readonly heads?: (page: DirectoryPage) => Promise<SeenPage>
   readonly trees: readonly string[]
   /** By root. */
   readonly inboxes: ReadonlyMap<string, TreeInbox>
@@ -42,15 +51,39 @@ type Reading = Required<Pick<EventOptions, 'signal' | 'maxBuffered'>>
 
 export function multiplex(
   skein: SkeinClient,
-  { trees, inboxes, from }: Multiplexed,
+  { heads, trees, inboxes, from }: Multiplexed,
   reading: Reading,
 ): AsyncIterable<StreamedEvent> {
-  const cursors = new Map([...from].filter(([root]) => trees.includes(root)))
+  const cursors = new Map([...from].filter(([root]) => (root === ofHeads ? heads : trees.includes(root))))
+  const ofAll = heads ? [headPages(skein, { see: heads, cursors }, reading.signal)] : []
   const ofTrees = trees.map((root) => untilRemoved('tree', root, treeEvents(skein, { root, cursors }, reading)))
   const ofInboxes = [...inboxes].map(([root, inbox]) =>
     untilRemoved('inbox', root, inboxLists(root, inbox(reading.signal))),
   )
-  return merge([...ofTrees, ...ofInboxes])
+  return merge([...ofAll, ...ofTrees, ...ofInboxes])
+}
+
+interface FollowedHeads {
+  readonly see: NonNullable<Multiplexed['heads']>
+  readonly cursors: Map<string, string>
+}
+
+/** Pages of which nothing may be seen are told as well where they have a position: it is gone on from there. */
+async function* headPages(
+  skein: SkeinClient,
+  { see, cursors }: FollowedHeads,
+  signal: AbortSignal,
+): AsyncGenerator<StreamedEvent> {
+  const before = cursors.get(ofHeads)
+  const from = before === undefined ? {} : { from: Number(before) }
+  for await (const page of skein.directory().changes({ ...from, signal })) {
+    const heads = await see(page)
+    const isReset = page.all === true && before !== undefined
+    if (isReset) cursors.delete(ofHeads)
+    if (page.position !== undefined) cursors.set(ofHeads, String(page.position))
+    const moves = isReset || page.position !== undefined
+    yield { event: isReset ? 'reset' : 'heads', data: { heads }, ...(moves && { id: formatCursors(cursors) }) }
+  }
 }
 
 interface FollowedTree {

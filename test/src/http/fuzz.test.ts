@@ -103,13 +103,59 @@ function requestOf(each: Route, pick: Pick): { readonly path: string; readonly i
   }
 }
 
-/** Without streams, whose answer does not end; they are asked and cut off. */
-async function statusOf(path: string, init: RequestInit): Promise<number> {
+/** Streams are asked and cut off: their answer does not end. Undefined: it hung. */
+async function statusOf(path: string, init: RequestInit): Promise<number | undefined> {
   const cut = new AbortController()
-  const response = await fetch(`${server.url}${path}`, { ...init, signal: cut.signal })
-  if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) await response.arrayBuffer()
-  cut.abort()
-  return response.status
+  const timer = setTimeout(() => cut.abort('hung'), longestMs)
+  try {
+    const response = await fetch(`${server.url}${path}`, { ...init, signal: cut.signal })
+    if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) await response.arrayBuffer()
+    return response.status
+  } catch (thrown) {
+    if (thrown === 'hung') return undefined
+    throw thrown
+  } finally {
+    clearTimeout(timer)
+    cut.abort()
+  }
+}
+
+const longestMs = 30_000
+
+/** What is wrong with answers, and how often each status came. */
+class Findings {
+  readonly wrong: string[] = []
+  readonly statuses = new Map<number, number>()
+  asked = 0
+
+  add({ path, init }: ReturnType<typeof requestOf>, status: number | undefined): void {
+    this.asked++
+    if (status !== undefined) this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
+    if (status === undefined || status >= 500) this.blame(`${status ?? 'hung'}`, { path, init })
+  }
+
+  blame(what: string, { path, init }: ReturnType<typeof requestOf>): void {
+    this.wrong.push(`${what} ${init.method ?? ''} ${path.slice(0, 200)} ${String(init.body).slice(0, 80)}`)
+  }
+}
+
+/** All that threads have, when none is at work. */
+async function restingDigest(): Promise<string> {
+  for (;;) {
+    const { threads } = await skein.threads.list()
+    if (threads.every(({ rest }) => rest)) return JSON.stringify(threads.map(({ thread, seq }) => [thread, seq]))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+async function askOneByOne(asked: readonly ReturnType<typeof requestOf>[], findings: Findings): Promise<void> {
+  for (const request of asked) {
+    const before = await restingDigest()
+    const status = await statusOf(request.path, request.init)
+    findings.add(request, status)
+    if (status !== undefined && status >= 400 && (await restingDigest()) !== before)
+      findings.blame(`${status}, and something has changed:`, request)
+  }
 }
 
 it('H1, H3: whatever is sent to any route, the server answers, and no answer is a fault of its own', async () => {
@@ -118,8 +164,7 @@ it('H1, H3: whatever is sent to any route, the server answers, and no answer is 
     const [value] = values.slice(random.between(0, values.length - 1))
     return value as (typeof values)[number]
   }
-  const found: string[] = []
-  const seen = new Set<number>()
+  const findings = new Findings()
   for (let round = 0; round < times(30, 800); round++) {
     // One of the requests may have deleted it.
     await server.ask('/threads', { body: { agent: 'helper', id: 'one' } })
@@ -128,17 +173,14 @@ it('H1, H3: whatever is sent to any route, the server answers, and no answer is 
       .filter(({ scope }) => scope !== undefined)
       .map((each) => requestOf(each, pick))
       .filter(({ path }) => !path.includes('wait='))
-    const statuses = await Promise.all(asked.map(({ path, init }) => statusOf(path, init)))
-    for (const [index, status] of statuses.entries()) {
-      seen.add(status)
-      const { path, init } = asked[index] ?? { path: '', init: {} }
-      if (status >= 500)
-        found.push(`${status} ${init.method ?? ''} ${path.slice(0, 200)} ${String(init.body).slice(0, 80)}`)
-    }
+    if (round % 10 === 9) await askOneByOne(asked, findings)
+    else
+      await Promise.all(asked.map(async (request) => findings.add(request, await statusOf(request.path, request.init))))
   }
-  expect(found).toEqual([])
+  if (times(0, 1) === 1) console.log(`${findings.asked} requests, by status:`, Object.fromEntries(findings.statuses))
+  expect(findings.wrong).toEqual([])
   // It met refusals of every kind, and things that worked.
-  expect([...seen]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404]))
+  expect([...findings.statuses.keys()]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404]))
   expect((await server.ask('/health')).status).toBe(200)
 })
 

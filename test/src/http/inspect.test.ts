@@ -2,6 +2,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../../src/agent/define.js'
+import { createSkein, machineOutline, memory } from '../../../src/index.js'
 import type { Script } from '../../../src/models/scripted.js'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { deferred, until } from '../../helpers/deferred.js'
@@ -164,4 +165,20 @@ onEveryStore('looking at threads over HTTP', (world) => {
     expect((await ask(`/threads/lead/variables`)).body).toEqual({ variables: [] })
     expect((await ask('/inbox')).body).toEqual({ items: [] })
   })
+})
+
+it('H1: the statechart of threads is data, the same as the one that moves them', async () => {
+  const { app } = tinyApp({ script: () => 'fine' })
+  const skein = await createSkein({ app, backend: memory() })
+  server = await served(skein)
+  const { status, body } = await server.ask('/machine', { key: keys.reader })
+  expect([status, body]).toEqual([200, await machineOutline()])
+  const { initial, states, edges } = await machineOutline()
+  expect(states).toContain(initial)
+  expect(edges.every(({ from, to }) => states.includes(from) && states.includes(to))).toBe(true)
+  expect(edges).toContainEqual({ from: 'open.idle', on: 'turn.started', to: 'open.thinking' })
+  expect(edges).toContainEqual({ from: 'open.thinking', on: 'turn.ended', guard: 'failed', to: 'open.failed' })
+  await server.close()
+  server = undefined
+  await skein.close()
 })

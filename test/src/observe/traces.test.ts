@@ -67,6 +67,50 @@ const swarmTree = [
   '  chat lead_model',
 ]
 
+it('O1, E4, E5: a message over MCP, by either kind of tool, and over A2A is part of the trace of its request', async () => {
+  const sink = await collector()
+  const { app } = tinyApp({ script: () => 'fine' })
+  const skein = await createSkein({ app, backend: memory(), observe: otlp({ url: sink.url }) })
+  const server = await served(skein)
+  await skein.threads.create({ agent: 'helper', id: 'one' })
+  const trace = (digit: string): string => incoming.replace('4bf92f35', digit.repeat(8))
+  const callMcp = (name: string, args: object, traceparent: string) =>
+    server.ask('/mcp', {
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+        traceparent,
+      },
+      body: {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: {
+          name,
+          arguments: args,
+          _meta: {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+            'io.modelcontextprotocol/clientCapabilities': {},
+          },
+        },
+      },
+    })
+  await callMcp('ask_helper', { message: 'hi' }, trace('a'))
+  await callMcp('send_message', { thread: 'one', text: 'hi', wait: 20_000 }, trace('b'))
+  const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hi' }] }
+  await server.ask('/a2a/helper', {
+    headers: { traceparent: trace('c') },
+    body: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } },
+  })
+  await server.close()
+  await skein.close()
+  const turns = sink.spans.filter(({ name }) => name === 'invoke_agent helper').map(({ traceId }) => traceId)
+  expect(turns.toSorted()).toEqual(['a', 'b', 'c'].map((digit) => readTrace(trace(digit))?.trace))
+})
+
 it('O1: one trace from the request of a client over HTTP through a thread, its tools and its children', async () => {
   const sink = await collector()
   const clock = ticking()

@@ -139,8 +139,9 @@ export class StreamReader {
     const { stream, upTo, about = batchSize } = scan
     const { consumer, pending, used } = before ?? (await this.#addConsumer(scan, last))
     const batch = pending > 0 ? await this.#batch(stream, consumer, Math.min(pending, about, batchSize)) : []
-    // Messages may be removed while they are counted: then there are no more, though some were promised.
-    const left = batch.length === 0 ? 0 : pending - batch.length
+    // They were removed while they were counted, or a busy server took too long: a new consumer knows which.
+    if (pending > 0 && batch.length === 0) throw new ConnectionCut('messages that were promised did not come')
+    const left = pending - batch.length
     if (left === 0 && upTo && Math.max(last, batch.at(-1)?.seq ?? 0) < upTo.seq)
       throw new ConnectionCut('the replica that answers is behind')
     return { consumer, used, pending: left, batch }

@@ -14,13 +14,15 @@ import { defined } from '../../../core/defined.js'
 import { SkeinError } from '../../../core/failure.js'
 import { checkOptions } from '../../../core/options.js'
 import { createQueue } from '../async-queue.js'
+import { RecentRemovals, WaitingChanges } from './head-changes.js'
+import type { DirectoryPage, RemovedTree } from './head-changes.js'
 import { HeadTable } from './head-table.js'
 import { inboxOf } from './inbox-item.js'
 import type { InboxItem } from './inbox-item.js'
 import type { TreeCounts } from './subtree-counts.js'
 import { toHeadFilter, toThreadInfo } from './thread-info.js'
 import type { ThreadInfo, ThreadQuery } from './thread-info.js'
-import { isListed, querySchema, watchQuerySchema } from './thread-query.js'
+import { changesSchema, isListed, querySchema, watchQuerySchema } from './thread-query.js'
 import type { HeadQuery } from './thread-query.js'
 
 /** What a thread and all below it come to. */
@@ -49,6 +51,11 @@ export interface ThreadDirectory {
   watch(
     query?: Omit<ThreadQuery, 'sort' | 'limit' | 'cursor'> & { readonly signal?: AbortSignal },
   ): AsyncIterable<DirectoryChange>
+  /**
+   * All threads as of one position, then what changes, page by page. `from`: a `position` that it gave, here or in
+   * another process of the same store: only what has changed since, where that is still known.
+   */
+  changes(options?: { readonly from?: number; readonly signal?: AbortSignal }): AsyncIterable<DirectoryPage>
 }
 
 /** Told after every change: the head that it brought, and those that it replaced or removed. */
@@ -64,6 +71,7 @@ interface Followed {
   readonly follower: HeadFollower
   readonly ready: Promise<void>
   readonly progress: Progress
+  readonly removals: RecentRemovals
 }
 
 export class SharedDirectory implements ThreadDirectory {
@@ -127,6 +135,17 @@ export class SharedDirectory implements ThreadDirectory {
     )
   }
 
+  changes(options: Parameters<ThreadDirectory['changes']>[0] = {}): AsyncIterable<DirectoryPage> {
+    const { signal, ...rest } = options
+    return createIteration(
+      (ended) => {
+        checkOptions(changesSchema, rest, 'directory.changes')
+        return this.#pages(rest.from, ended)
+      },
+      [this.#closed, signal],
+    )
+  }
+
   /** Returns what stops it. */
   listen(listener: DirectoryListener): () => void {
     const own: DirectoryListener = (heads, change) => listener(heads, change)
@@ -138,10 +157,12 @@ export class SharedDirectory implements ThreadDirectory {
     if (this.#followed) return this.#followed
     const table = new HeadTable()
     const progress: Progress = { position: 0, isReady: false }
+    const removals = new RecentRemovals()
     const follower = this.#backend.heads.follow((change) => {
       const before = table.apply(change)
       progress.position = Math.max(progress.position, change.position)
       if (!progress.isReady) return
+      if ('removed' in change) removals.add(removedOf(change.removed, before), progress.position)
       const heads = 'head' in change ? [change.head, ...before] : before
       for (const listener of this.#listeners) listener(heads, change)
     })
@@ -149,8 +170,9 @@ export class SharedDirectory implements ThreadDirectory {
       table.complete()
       progress.position = Math.max(progress.position, position)
       progress.isReady = true
+      removals.begin(progress.position)
     })
-    const followed: Followed = { table, follower, ready, progress }
+    const followed: Followed = { table, follower, ready, progress, removals }
     ready.catch(() => {
       follower.stop()
       if (this.#followed === followed) this.#followed = undefined
@@ -160,12 +182,34 @@ export class SharedDirectory implements ThreadDirectory {
   }
 
   /** DY1. */
-  async #current(): Promise<Pick<Followed, 'table'> & { readonly position: number }> {
-    const { table, follower, ready, progress } = this.#follow()
+  async #current(): Promise<Followed & { readonly position: number }> {
+    const followed = this.#follow()
+    const { follower, ready, progress } = followed
     await ready
     const position = await follower.current()
     progress.position = Math.max(progress.position, position)
-    return { table, position: progress.position }
+    return { ...followed, position: progress.position }
+  }
+
+  /** DY2. */
+  async *#pages(from: number | undefined, signal: AbortSignal): AsyncGenerator<DirectoryPage> {
+    const { table, removals, progress } = await this.#current()
+    const waiting = new WaitingChanges()
+    const bell = createQueue<'ring'>(signal)
+    const known = from === undefined ? undefined : removals.since(from, progress.position)
+    waiting.begin(table, from ?? -1, known)
+    bell.push('ring') // who has missed nothing is told so
+    const stop = this.listen((heads, change) => {
+      if (bell.size === 0) bell.push('ring')
+      if ('head' in change) waiting.put(change.head)
+      else waiting.remove(removedOf(change.removed, heads), heads)
+    })
+    try {
+      while (await bell.next()) yield* waiting.take(progress.position)
+    } finally {
+      stop()
+      bell.close()
+    }
   }
 
   async *#changes(query: HeadQuery, signal: AbortSignal): AsyncGenerator<DirectoryChange> {
@@ -201,6 +245,10 @@ export class SharedDirectory implements ThreadDirectory {
       bell.close()
     }
   }
+}
+
+function removedOf(root: string, heads: readonly StoredHead[]): RemovedTree {
+  return { root, tags: heads.find(({ thread }) => thread === root)?.tags ?? [] }
 }
 
 function toHeadQuery(query: ThreadQuery): HeadQuery {

@@ -15,6 +15,8 @@ import type { HeadQuery } from './thread-query.js'
 interface Row {
   head: StoredHead
   readonly born: number
+  /** What it is since. */
+  position: number
   /** Where texts are looked for; made by the first search. */
   text: string | undefined
   /** In the order of updates. */
@@ -71,19 +73,28 @@ export class HeadTable {
     return root === undefined ? heads : heads.filter((head) => head.root === root)
   }
 
+  /** In the order of first commits: what has changed after the position, and all of some trees. */
+  after(position: number, trees: { has(root: string): boolean }): readonly StoredHead[] {
+    return [...this.#fromBirth('created')].flatMap(({ head, position: since }) =>
+      since > position || trees.has(head.root) ? [head] : [],
+    )
+  }
+
   /** Gives the heads that the change has replaced or removed. */
   apply(change: HeadChange): readonly StoredHead[] {
     if ('removed' in change) return this.#remove(change.removed)
     const head = this.#shared(change.head)
     const row = this.#rows.get(head.thread)
     if (!row) {
-      this.#add({ head, born: change.born, text: undefined, older: undefined, newer: undefined })
+      const { born, position } = change
+      this.#add({ head, born, position, text: undefined, older: undefined, newer: undefined })
       return []
     }
     const before = row.head
     this.#unlink(row)
     this.#reindex(row, head)
     row.head = head
+    row.position = change.position
     row.text = undefined
     this.#link(row)
     this.#counts.replace(before, head)

@@ -21,6 +21,8 @@ export const querySchema = filterSchema.extend({
 
 export const watchQuerySchema = filterSchema.omit({ limit: true, cursor: true }).extend(textFields)
 
+export const changesSchema = z.strictObject({ from: z.number().int().nonnegative().optional() })
+
 export function badCursor(cursor: string): SkeinError {
   return new SkeinError(
     'BAD_OPTION',
