@@ -50,7 +50,7 @@ describe('H2: the page is honest', () => {
     await world.waits('two')
     proxy.mend()
     await isLive(page)
-    await page.waitForFunction(`document.querySelector('.crumbs a')?.getAttribute('href')?.endsWith('/two')`)
+    await page.waitForSelector('.crumbs a[href$="/two"]')
     await page.goto(`${near}/ui/trees/one`)
     await isLive(page)
     await untilEqual(page, world.server.url, 'one')
