@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
 import type { SkeinOptions } from '../index.js'
 import type { CliProcess } from './process.js'
+import { visible } from './visible.js'
 
 export interface ObserveFlags {
   readonly otlp?: string
@@ -32,6 +33,6 @@ export async function observersOf(
   return [
     ...(url === undefined ? [] : [otlp({ env: shell.env, ...defined({ url: url === 'env' ? undefined : url }) })]),
     ...(counts ? [metrics()] : []),
-    ...(logJson ? [log({ to: (line) => shell.stderr.write(`${line}\n`) })] : []),
+    ...(logJson ? [log({ to: (line) => shell.stderr.write(`${visible(line)}\n`) })] : []),
   ]
 }

@@ -47,7 +47,10 @@ const wrong = [{ say: '{"city":"Oslo","degrees":"cold"}' }]
 const formOf = {
   'openai responses': (body: Body) => fieldOf(body, 'text', 'format', 'schema', 'properties'),
   'openai chat': (body: Body) => fieldOf(body, 'response_format', 'json_schema', 'schema', 'properties'),
-  google: (body: Body) => fieldOf(body, 'generationConfig', 'responseSchema', 'properties'),
+  // The packages of today send JSON Schema, those before the provider's own form of it.
+  google: (body: Body) =>
+    fieldOf(body, 'generationConfig', 'responseJsonSchema', 'properties') ??
+    fieldOf(body, 'generationConfig', 'responseSchema', 'properties'),
   anthropic: (body: Body) => fieldOf(body, 'output_config', 'format', 'schema', 'properties'),
 } as const
 const names = Object.keys(formOf) as readonly (keyof typeof formOf)[]
