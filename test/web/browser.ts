@@ -39,7 +39,7 @@ export async function look(browser: Browser, url: string, options: BrowserContex
 export const isLive = (page: Page): Promise<unknown> => page.waitForSelector('.link-badge.live')
 
 /** Looks once in every frame. (The policy of the page lets nobody evaluate text in it, but who drives the browser.) */
-export function until(page: Page, condition: string): Promise<unknown> {
+function until(page: Page, condition: string): Promise<unknown> {
   return page.evaluate(
     `new Promise((resolve) => { const look = () => (${condition}) ? resolve() : requestAnimationFrame(look); look() })`,
   )
