@@ -67,6 +67,7 @@ function Screen(): VNode {
   return h(
     'main',
     { id: 'main', class: 'screen' },
+    h('div', { class: 'bar' }, h('h1', null, 'No such place')),
     h(Problem, { problem }),
     h('p', { class: 'padded' }, h('a', { href: hrefOf(['trees']) }, 'All trees')),
   )

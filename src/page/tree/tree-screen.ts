@@ -35,6 +35,7 @@ export function TreeScreen({ thread: root }: { thread: string }): VNode {
     return h(
       'main',
       { id: 'main', class: 'screen' },
+      h('div', { class: 'bar' }, h('h1', null, root)),
       h(Problem, { problem: open.problem, retry: () => reloadTree(root) }),
     )
   if (!open.isLoaded) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the tree' }))
