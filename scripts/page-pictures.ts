@@ -5,6 +5,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { chromium } from 'playwright-core'
+import { findChromium } from '../test/helpers/chromium.js'
 import type { Page } from 'playwright-core'
 import { createSkein, memory } from '../src/index.js'
 import { serve } from '../src/server.js'
@@ -15,7 +16,7 @@ mkdirSync(folder, { recursive: true })
 
 const skein = await createSkein({ app: demoApp, backend: memory(), limits: { maxParallelChildren: 5 } })
 const server = await serve(skein, { auth: 'none', port: 0 })
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+const browser = await chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
 
 const team = await skein.threads.create({ agent: 'lead', id: 'survey', tags: ['rivers'] })
 team.send('Survey the rivers of Europe, and have maps of the south bought.')

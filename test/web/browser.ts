@@ -1,13 +1,11 @@
 /** A real browser that looks at the page, and what it must not do there. */
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { findChromium } from '../helpers/chromium.js'
 import { serverDigest } from '../helpers/page-world.js'
 
-/** Debian's package: `npm test` installs it where it is missing. */
-const executablePath = '/usr/bin/chromium'
-
 export async function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  return chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
 }
 
 export interface Looked {
