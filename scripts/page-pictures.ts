@@ -28,7 +28,10 @@ for (const name of ['Weser', 'Main', 'Inn']) {
 }
 
 const open = async (width: number, scheme: 'light' | 'dark'): Promise<Page> => {
-  const context = await browser.newContext({ viewport: { width, height: 860 }, colorScheme: scheme })
+  const context = await browser.newContext({
+    viewport: { width, height: mode === 'docs' ? 560 : 860 },
+    colorScheme: scheme,
+  })
   const page = await context.newPage()
   page.on('console', (message) => message.type() === 'error' && console.error('page:', message.text()))
   page.on('pageerror', (error) => console.error('page:', error.message, error.stack))

@@ -14,7 +14,7 @@ import { asOf, isLive, linkState, startLink } from './link/link.js'
 import { isHelpOpen } from './kit/help-open.js'
 import { TreesScreen } from './screens/trees.js'
 import { startFlush } from './store/flush.js'
-import { digestOf, inboxItems, startStores } from './store/stores.js'
+import { digestOf, inboxItems, startStores, useTree } from './store/stores.js'
 
 /** Screens that are not seen first are loaded when they are. */
 const lazy = {
@@ -67,6 +67,7 @@ function Screen(): VNode {
   return h(
     'main',
     { id: 'main', class: 'screen' },
+    h('div', { class: 'bar' }, h('h1', null, 'No such place')),
     h(Problem, { problem }),
     h('p', { class: 'padded' }, h('a', { href: hrefOf(['trees']) }, 'All trees')),
   )
@@ -230,6 +231,17 @@ interface Session {
   readonly heartbeatMs: number
 }
 
+const earlyMs = 10_000
+
+/** A tree that is looked at first is read while its screen is still on its way. */
+function readEarly(): void {
+  const [name, root] = address.peek().parts
+  if (name !== 'trees' || root === undefined) return
+  void lazy.tree()
+  const { release } = useTree(root)
+  pageClock.after(earlyMs, release)
+}
+
 async function start(): Promise<void> {
   startTheme()
   startRouter()
@@ -237,6 +249,7 @@ async function start(): Promise<void> {
   startFlush()
   startStores()
   startSeconds()
+  readEarly()
   render(h(App, {}), document.body)
   // Without an answer the usual beat is as good: the link says what is wrong.
   const session = await getJson<Session>('view/session').catch(() => undefined)

@@ -36,12 +36,19 @@ export async function look(browser: Browser, url: string, options: BrowserContex
 
 export const isLive = (page: Page): Promise<unknown> => page.waitForSelector('.link-badge.live')
 
+/** Looks once in every frame. (The policy of the page lets nobody evaluate text in it, but who drives the browser.) */
+function until(page: Page, condition: string): Promise<unknown> {
+  return page.evaluate(
+    `new Promise((resolve) => { const look = () => (${condition}) ? resolve() : requestAnimationFrame(look); look() })`,
+  )
+}
+
 /** Until the page knows what the server knows. */
 export async function untilEqual(page: Page, url: string, root: string): Promise<void> {
   for (let digest = ''; ;) {
     const next = await serverDigest(url, root)
     if (next === digest) return
     digest = next
-    await page.waitForFunction(`skeinPage.digestOf(${JSON.stringify(root)}) === ${JSON.stringify(digest)}`)
+    await until(page, `skeinPage.digestOf(${JSON.stringify(root)}) === ${JSON.stringify(digest)}`)
   }
 }

@@ -142,7 +142,7 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
   const child = tries.find((span) => span.child !== undefined)?.child
   const outcome = about.findLast((record) => 'outcome' in record)
   const id = `call_${step}_${index}`
-  return h(
+  const details = h(
     'details',
     { class: 'call-details', id },
     h(
@@ -158,7 +158,6 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
           h('span', { class: 'muted' }, ` ${timing(span)}`),
         ),
       ),
-      child === undefined ? null : h('a', { href: hrefOf(['threads', child]) }, 'its thread'),
     ),
     h('h3', null, 'Args'),
     h(JsonView, { value: call.args }),
@@ -173,6 +172,8 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
       ),
     ),
   )
+  const link = child === undefined ? null : h('a', { href: hrefOf(['threads', child]) }, 'its thread')
+  return h('div', { class: 'call-line' }, details, link)
 }
 
 function wordsOf(record: PageRecord): string {

@@ -36,7 +36,13 @@ const isTab = (name: string | undefined): name is TabName => tabs.some((tab) => 
 
 export function ThreadScreen({ thread }: { thread: string }): VNode {
   const { value: info, problem, again } = useResource<ThreadInfo>(pathTo`threads/${thread}`, 0)
-  if (problem && !info) return h('main', { id: 'main', class: 'screen' }, h(Problem, { problem, retry: again }))
+  if (problem && !info)
+    return h(
+      'main',
+      { id: 'main', class: 'screen' },
+      h('div', { class: 'bar' }, h('h1', null, thread)),
+      h(Problem, { problem, retry: again }),
+    )
   if (!info) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the thread' }))
   return h(OpenThread, { info, key: thread })
 }

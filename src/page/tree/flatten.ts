@@ -42,12 +42,11 @@ function sumUp(store: TreeStore): Map<string, Below> {
   const rows = [...store.rows()]
   for (const row of rows) {
     const { unknown = 0, tokens = 0, costUsd = 0 } = row
-    const [waiting, failed, working] = [isWaiting(row), isFailed(row), isWorking(row)].map(Number)
     sums.set(row.thread, {
       threads: 1,
-      waiting: waiting ?? 0,
-      failed: failed ?? 0,
-      working: working ?? 0,
+      waiting: isWaiting(row) ? 1 : 0,
+      failed: isFailed(row) ? 1 : 0,
+      working: isWorking(row) ? 1 : 0,
       unknown,
       tokens,
       costUsd,
@@ -102,7 +101,8 @@ export function flatten(store: TreeStore, { isOpen, filter, isFlat }: Folding): 
     }))
   }
   const walk = (row: PageRow, depth: number, [place, siblings]: readonly [number, number]): void => {
-    const ids = store.childrenOf(row.thread).filter((id) => !kept || kept.has(id))
+    const all = store.childrenOf(row.thread)
+    const ids = kept ? all.filter((id) => kept.has(id)) : all
     const open = ids.length > 0 && (kept !== undefined || isOpen(row, depth))
     lines.push({
       row,

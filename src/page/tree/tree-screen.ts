@@ -35,6 +35,7 @@ export function TreeScreen({ thread: root }: { thread: string }): VNode {
     return h(
       'main',
       { id: 'main', class: 'screen' },
+      h('div', { class: 'bar' }, h('h1', null, root)),
       h(Problem, { problem: open.problem, retry: () => reloadTree(root) }),
     )
   if (!open.isLoaded) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'the tree' }))
@@ -87,7 +88,8 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
     const filter = filterOf(f, q)
     return flatten(store, { isOpen, isFlat: view === 'flat', ...(filter && { filter }) })
   }, [store, showings.value, f, q, view, x, all])
-  const path = useMemo(() => criticalPath(store, serverNow()), [store, showings.value])
+  // A line of words: it need not change more often than one can read it.
+  const path = useMemo(() => criticalPath(store, serverNow()), [store, store.size > 0, second.value])
   const critical = useMemo(() => new Set(path.flatMap(({ span }) => span ?? [])), [path])
   const index = lines.findIndex(({ row }) => row.thread === selected)
   const scroll = useRowScroll(lines.length)

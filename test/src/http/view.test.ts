@@ -1,4 +1,4 @@
-/** H2: the view of a tree over HTTP: a snapshot and what follows it are the state, without bodies, for who may see it. */
+/** V2: the view of a tree over HTTP: a snapshot and what follows it are the state, without bodies, for who may see it. */
 import { afterEach, expect, it } from 'vitest'
 import { TreeStore } from '../../../src/page/store/tree-store.js'
 import { createPageWorld, serverDigest } from '../../helpers/page-world.js'
@@ -8,7 +8,7 @@ import { asking, keyAuth, keys } from '../../helpers/served.js'
 let world: PageWorld | undefined
 afterEach(async () => world?.close())
 
-it('H2: a snapshot and the changes after it are the next snapshot, and hold no body', async () => {
+it('V2: a snapshot and the changes after it are the next snapshot, and hold no body', async () => {
   world = await createPageWorld('a secret answer')
   const { url } = world.server
   const item = await world.waits('one')
@@ -37,7 +37,7 @@ it('H2: a snapshot and the changes after it are the next snapshot, and hold no b
   expect(seen).toContain('live')
 })
 
-it('H2: a position of another epoch is told to begin anew, a wrong one is refused', async () => {
+it('V2: a position of another epoch is told to begin anew, a wrong one is refused', async () => {
   world = await createPageWorld('done')
   await world.waits('one')
   const { ask, stream } = asking(world.server.url)
@@ -52,7 +52,7 @@ it('H2: a position of another epoch is told to begin anew, a wrong one is refuse
   expect(await ask('/trees/none/snapshot')).toMatchObject({ status: 404, body: { code: 'UNKNOWN_THREAD' } })
 })
 
-it('H3: the page needs no key, its data do', async () => {
+it('V1, H3: the page needs no key, its data do', async () => {
   world = await createPageWorld('done', { auth: keyAuth })
   await world.waits('one')
   const { ask } = asking(world.server.url)
@@ -62,7 +62,7 @@ it('H3: the page needs no key, its data do', async () => {
   expect(await ask('/view/session', { key: keys.reader })).toMatchObject({ body: { name: 'rita', scopes: ['read'] } })
 })
 
-it('H4: the document names its files from whatever address it is asked for', async () => {
+it('V1, H4: the document names its files from whatever address it is asked for', async () => {
   world = await createPageWorld('done', { basePath: '/x/y' })
   const { ask } = asking(world.server.url)
   for (const [path, prefix] of [

@@ -1,4 +1,4 @@
-/** H2: the page reads server-sent events wherever the bytes are cut. */
+/** V2: the page reads server-sent events wherever the bytes are cut. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { SseParser } from '../../../src/page/link/sse.js'
@@ -14,7 +14,7 @@ function parse(chunks: readonly Uint8Array[]): readonly SentEvent[] {
 const text = fc.string({ unit: 'binary' }).map((value) => JSON.stringify(value))
 const event = fc.record({ event: fc.constantFrom('tree', 'clock', 'roots'), data: fc.array(text, { minLength: 1 }) })
 
-it('H2: events are the same, wherever their bytes are cut and however their lines end', () => {
+it('V2: events are the same, wherever their bytes are cut and however their lines end', () => {
   fc.assert(
     fc.property(
       fc.array(event),
@@ -40,7 +40,7 @@ it('H2: events are the same, wherever their bytes are cut and however their line
   )
 })
 
-it('H2: what has no data is no event', () => {
+it('V2: what has no data is no event', () => {
   expect(parse([new TextEncoder().encode('event: a\n\nretry: 1000\n\n: \n\ndata\n\n')])).toEqual([
     { event: 'message', data: '' },
   ])

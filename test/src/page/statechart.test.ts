@@ -1,4 +1,4 @@
-/** P1: the drawing of the statechart has every state of the machine, and draws no edge that it does not have. */
+/** V1: the drawing of the statechart has every state of the machine, and draws no edge that it does not have. */
 import { expect, it } from 'vitest'
 import { compileMachine } from '../../../actors/thread/machine-table.js'
 import { threadMachine } from '../../../actors/thread/machine.js'
@@ -7,11 +7,11 @@ import { chartEdges, chartStates } from '../../../src/page/thread/chart-places.j
 const table = compileMachine(threadMachine.root)
 const open = [...table.keys()].filter((name) => name.startsWith('open.')).map((name) => name.slice('open.'.length))
 
-it('every state is drawn', () => {
+it('V1: every state is drawn', () => {
   expect(Object.keys(chartStates).sort()).toEqual(open.sort())
 })
 
-it('every edge that is drawn is one', () => {
+it('V1: every edge that is drawn is one', () => {
   const edges = new Set(
     [...table].flatMap(([from, moves]) =>
       [...moves.values()].flat().map(({ target }) => `${from.slice('open.'.length)} ${target?.slice('open.'.length)}`),

@@ -1,4 +1,4 @@
-/** H2: what the page knows of a tree is a snapshot and changes, taken once each and in order. */
+/** V2: what the page knows of a tree is a snapshot and changes, taken once each and in order. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ChangeList } from '../../../src/http/view/change-list.js'
@@ -65,8 +65,8 @@ function play(source: Source, each: { thread: string; status?: string; span?: st
   else if (id !== undefined) source.spans.set(`${thread}/${id}`, span(thread, id, { endedAt: endedAt ?? 0 }))
 }
 
-describe('H2: a store of the page', () => {
-  it('is what a naive reader has, whatever is told twice, late or in one piece', () => {
+describe('a store of the page', () => {
+  it('V2: a store is what a naive reader has, whatever is told twice, late or in one piece', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(change, fc.boolean(), fc.boolean())), (steps) => {
         const source = new Source()
@@ -91,7 +91,7 @@ describe('H2: a store of the page', () => {
     )
   })
 
-  it('takes nothing of what begins after what it knows, nor of another epoch', () => {
+  it('V2: a store takes nothing of what begins after what it knows, nor of another epoch', () => {
     const source = new Source()
     source.threads.set('r', row('r'))
     const store = loaded(source)
@@ -106,7 +106,7 @@ describe('H2: a store of the page', () => {
     expect(store.childrenOf('r')).toEqual(['a', 'b'])
   })
 
-  it('shows what is folded away, and keeps those above what a filter finds', () => {
+  it('V2: a store shows what is folded away, and keeps those above what a filter finds', () => {
     const source = new Source()
     source.threads.set('r', row('r'))
     source.threads.set('a', row('a', { parent: 'r' }))
@@ -124,7 +124,7 @@ describe('H2: a store of the page', () => {
     expect(flatten(new TreeStore('r'), { isOpen: () => true })).toEqual([])
   })
 
-  it('knows what the end waited for, through children', () => {
+  it('V2: a store knows what the end waited for, through children', () => {
     const source = new Source()
     source.threads.set('r', row('r'))
     source.threads.set('a', row('a', { parent: 'r' }))
