@@ -163,6 +163,7 @@ const unused = [
   'GET /agents/{name}',
   'GET /models',
   'GET /tools',
+  'GET /machine',
   'GET /metrics',
   'GET /trees/{root}/snapshot',
   'GET /view',
