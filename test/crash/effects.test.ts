@@ -176,7 +176,7 @@ test('T10: with onUnknown ask a person decides; approved it runs with the same k
     expect(text).toMatch(
       decision === 'approve'
         ? /charged now/
-        : /EFFECT_UNKNOWN: charge may already have happened, and it is not to be run again by ann/,
+        : /EFFECT_UNKNOWN: charge may already have happened; to run it again was declined by ann/,
     )
   }
 })

@@ -209,7 +209,7 @@ export function deniedOutcome(
   if (hold?.why === 'person') return declined(`has no answer: it was declined${who}${why}; go on without it`)
   if (hold?.why === 'variables') return declined(`was not run: ${valuesDeclined(hold.missing ?? [])}${who}${why}`)
   const failed = began
-    ? failure('EFFECT_UNKNOWN', `${call.tool} may already have happened, and it is not to be run again${who}${why}`)
+    ? failure('EFFECT_UNKNOWN', `${call.tool} may already have happened; to run it again was declined${who}${why}`)
     : failure('TOOL_DENIED', `${call.tool} was not allowed${who}${why}; it was not run`)
   return { ok: false, failure: failed }
 }
