@@ -45,7 +45,7 @@ const reading: Readonly<Record<string, readonly (readonly string[])[]>> = {
 /** Commands that change a thread or serve others: other tests call them. */
 const changing = 'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor mcp'
 /** What is about files of this machine, or is a server itself. */
-const here = 'init host dev serve keys replay sim types backup'
+const here = 'init host dev serve ui keys replay sim types backup'
 
 it('C1: every command works through a server, or is about this machine', async () => {
   const { skein } = place()
