@@ -7,7 +7,8 @@
  * HO3 Hosts that share a store hold a share of it each: a host with too many partitions leaves the least busy ones, a
  *     host with too few takes free ones. A lost lease is acquired again when it is free. A partition is left between
  *     two calls of its threads, so that none waits for another's; if that moment does not come within a lease, without
- *     it. Few are on their way at once: the pause of a thread does not grow with the number of partitions that move.
+ *     it. Few are on their way at once, and one if its threads are at work: their pause does not grow with the number
+ *     of partitions that move.
  * - Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../../actors/thread/live-thread.js'
@@ -53,7 +54,7 @@ export interface HostOptions {
   readonly removed: () => void
 }
 
-/** Partitions that may be on their way at once. */
+/** Partitions at rest that may be on their way at once; of those at work it is one: a new host is slow at first. */
 const movingAtOnce = 4
 /** How long calls may go on in a partition that is left though they run: the threads beside them wait meanwhile. */
 const moveGraceMs = 250
@@ -198,9 +199,11 @@ export class Host {
     // What nobody takes for so long is not waited for.
     const isMoving = now - Math.max(this.#crowdedSince, this.#leftAt) < patienceMs
     const onTheirWay = this.#moving + (isMoving ? free.length : 0)
-    const leavable = surplus
-      .filter(({ running }) => running === 0 || !isPatient)
-      .slice(0, Math.max(0, movingAtOnce - onTheirWay))
+    const ready = surplus.filter(({ running }) => running === 0 || !isPatient)
+    const isAtRest = ready[0]?.busy === 0
+    const leavable = isAtRest
+      ? ready.filter(({ busy }) => busy === 0).slice(0, Math.max(0, movingAtOnce - onTheirWay))
+      : ready.slice(0, onTheirWay === 0 ? 1 : 0)
     if (leavable.length > 0) this.#leftAt = now
     for (const partition of leavable) void this.#move(partition)
   }
