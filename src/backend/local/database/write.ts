@@ -298,7 +298,23 @@ function isSame(before: unknown, now: unknown): boolean {
 function moreText(head: Head): string | null {
   const { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued } = head
   const { unread, edits } = head
-  const named = { reference, name, says, reason, dead, title }
-  const text = JSON.stringify({ ...named, usage, left, step, turnAt, error, unknown, queued, unread, edits })
+  // One literal without a spread: this is made for every commit.
+  const names = {
+    reference,
+    name,
+    says,
+    reason,
+    dead,
+    title,
+    usage,
+    left,
+    step,
+    turnAt,
+    error,
+    unknown,
+    queued,
+    unread,
+  }
+  const text = JSON.stringify(edits === undefined ? names : { ...names, edits })
   return text === '{}' ? null : text
 }
