@@ -15,7 +15,8 @@ import { memory } from '../../src/backend/memory/memory.js'
 import type { Backend, Store } from '../../src/backend/port.js'
 import type { Message } from '../../src/core/records/message.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
-import { chainStart, decode, pack } from '../../src/runtime/journal/journal.js'
+import { decode } from '../../src/runtime/journal/journal.js'
+import { commitKept } from '../helpers/cut.js'
 import { sealMail } from '../../src/runtime/journal/mail.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import { calls, looseTool, tinyApp } from '../helpers/app.js'
@@ -170,25 +171,7 @@ async function plant(source: Store, kept: readonly ThreadRecord[], from: Backend
     for (const change of files) if (change.op === 'file') await backend.blobs.put(from.blobs.get(change.hash))
   }
   if (kept.length > 0) {
-    const head = {
-      agent: 'helper',
-      status: 'thinking',
-      root: thread,
-      path: [thread],
-      tags: [],
-      rest: false,
-      createdAt: 0,
-      updatedAt: 0,
-    }
-    await backend.commit({
-      thread,
-      expected: 0,
-      epoch: lease?.epoch ?? 0,
-      entry: pack(kept, chainStart),
-      head,
-      sends: [],
-      done: [],
-    })
+    await commitKept(backend, lease?.epoch ?? 0, { thread, agent: 'helper', kept })
     if (!kept.some(({ by }) => by === 'm'))
       await backend.mailbox.put({
         to: thread,

@@ -11,7 +11,8 @@ import type { Store } from '../../src/backend/port.js'
 import type { Message } from '../../src/core/records/message.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
 import { scriptedModel } from '../../src/models/scripted.js'
-import { chainStart, decode, pack } from '../../src/runtime/journal/journal.js'
+import { decode } from '../../src/runtime/journal/journal.js'
+import { commitKept } from '../helpers/cut.js'
 import { sealMail } from '../../src/runtime/journal/mail.js'
 import { createSkein } from '../../src/runtime/skein.js'
 
@@ -72,26 +73,7 @@ async function plant(source: Store, kept: readonly ThreadRecord[]): Promise<void
   const lease = await backend.leases.acquire(0)
   const accepted = new Set(kept.map(({ by }) => by))
   if (kept.length > 0) {
-    const path = [thread]
-    const head = {
-      agent: 'looker',
-      status: 'thinking',
-      root: thread,
-      path,
-      tags: [],
-      rest: false,
-      createdAt: 0,
-      updatedAt: 0,
-    }
-    await backend.commit({
-      thread,
-      expected: 0,
-      epoch: lease?.epoch ?? 0,
-      entry: pack(kept, chainStart),
-      head,
-      sends: [],
-      done: [],
-    })
+    await commitKept(backend, lease?.epoch ?? 0, { thread, agent: 'looker', kept })
     const [first] = messages
     if (!accepted.has(first.id)) {
       const body = sealMail({ kind: 'message', role: 'user', text: first.text, delivery: 'new_turn' })
