@@ -74,7 +74,7 @@ export class Outbox {
   #done: number[] = []
   #replies: Reply[] = []
   #unanswered: readonly Reply[] = []
-  /** The journal's last entry. */
+  /** The journal's last entry, or its hash. */
   #chain: Chain
   #durable: number
   #committing = false
@@ -196,7 +196,8 @@ export class Outbox {
     const last = batch.records.at(-1)
     if (last) this.#durable = last.seq
     if (entry) {
-      this.#chain = entry
+      // Where the store has made it, the hash is enough: no thread that is awake keeps the text of its last commit.
+      this.#chain = entry.isMade ? entry.hash : entry
       this.#pace.appended(entry)
     }
     this.#tell(() =>
