@@ -8,17 +8,15 @@
 import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
-import { badCursor, hasFields, searchText } from './thread-query.js'
+import { comesBefore, FirstRows, finderOf, pageOf, TakenRows } from './listed-rows.js'
+import type { HeadPage, ListedRow } from './listed-rows.js'
 import type { ThreadOrder } from './thread-info.js'
 import type { HeadQuery } from './thread-query.js'
 
-interface Row {
+interface Row extends ListedRow {
   head: StoredHead
-  readonly born: number
   /** What it is since. */
   position: number
-  /** Where texts are looked for; made by the first search. */
-  text: string | undefined
   /** In the order of updates. */
   older: Row | undefined
   newer: Row | undefined
@@ -28,11 +26,6 @@ interface Row {
 const fewRows = 2_000
 
 type IndexName = 'status' | 'agent' | 'parent' | 'root' | 'tag'
-
-export interface HeadPage {
-  readonly heads: readonly StoredHead[]
-  readonly next?: string
-}
 
 export class HeadTable {
   readonly #rows = new Map<string, Row>()
@@ -184,20 +177,35 @@ export class HeadTable {
     this.#newest = older
   }
 
+  /** At once, however many rows it looks at. */
   list(query: HeadQuery): HeadPage {
-    const { sort = 'created', limit = 1_000, cursor } = query
-    const isAfter = cursor === undefined ? undefined : afterCursor(cursor, sort)
-    const text = query.q?.toLowerCase()
-    const isFound = (row: Row): boolean =>
-      (!isAfter || isAfter(row)) && hasFields(row.head, query) && (text === undefined || hasText(row, text))
+    const listing = this.listing(query, Infinity)
+    for (;;) {
+      const step = listing.next()
+      if (step.done) return step.value
+    }
+  }
+
+  /**
+   * A list in slices of so many rows: others may go on where it yields. It gives what there was when it began: what it
+   * has not looked at by its first pause is remembered as it is.
+   */
+  *listing(query: HeadQuery, sliceRows: number): Generator<undefined, HeadPage> {
+    const { sort = 'created', limit = 1_000 } = query
+    const isFound = finderOf(query)
     const candidates = this.#candidates(query)
-    const found =
-      sort === 'cost' && limit < fewRows
-        ? firstOf(candidates ?? this.#rows.values(), { count: limit + 1, isFound, sort })
-        : takeOf(this.#inOrder(candidates, sort), { count: limit + 1, isFound })
-    const heads = found.slice(0, limit).map(({ head }) => head)
-    const last = found[limit - 1]
-    return found.length > limit && last ? { heads, next: cursorOf(last, sort) } : { heads }
+    const isRanked = sort === 'cost' && limit < fewRows
+    const found = isRanked ? new FirstRows(limit + 1, sort) : new TakenRows(limit + 1)
+    const isLast = (row: Row): boolean => isFound(row) && found.add(row)
+    const rows = (isRanked ? (candidates ?? this.#rows).values() : this.#inOrder(candidates, sort))[Symbol.iterator]()
+    if (sliceOf(rows, sliceRows).some(isLast)) return pageOf(found.rows, sort, limit)
+    const rest = sliceOf(rows, Infinity)
+    const heads = rest.map(({ head }) => head)
+    for (const [index, row] of rest.entries()) {
+      if (index % sliceRows === 0) yield
+      if (isLast(asItWas(row, heads[index]))) break
+    }
+    return pageOf(found.rows, sort, limit)
   }
 
   /** The smallest set that has all that is asked for; undefined: all rows. */
@@ -250,40 +258,19 @@ export class HeadTable {
 
 const none: ReadonlySet<Row> = new Set()
 
-function hasText(row: Row, text: string): boolean {
-  row.text ??= searchText(row.head)
-  return row.text.includes(text)
-}
-
-interface Selection {
-  readonly count: number
-  readonly isFound: (row: Row) => boolean
-}
-
-/** Of rows that are in order. */
-function takeOf(rows: Iterable<Row>, { count, isFound }: Selection): readonly Row[] {
-  const found: Row[] = []
-  for (const row of rows) if (isFound(row) && found.push(row) === count) break
-  return found
-}
-
-/** Of rows in any order, without sorting them all: few come before the last of the best so far. */
-function firstOf(rows: Iterable<Row>, { count, isFound, sort }: Selection & { sort: ThreadOrder }): readonly Row[] {
-  const best: Row[] = []
-  for (const row of rows) {
-    const last = best[count - 1]
-    if ((last && comesBefore(row, last, sort) > 0) || !isFound(row)) continue
-    let [low, high] = [0, best.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = best[middle]
-      if (other && comesBefore(other, row, sort) < 0) low = middle + 1
-      else high = middle
-    }
-    best.splice(low, 0, row)
-    best.length = Math.min(best.length, count)
+/** The next rows, up to so many; the others are still to come. */
+function sliceOf(rows: Iterator<Row>, count: number): Row[] {
+  const slice: Row[] = []
+  while (slice.length < count) {
+    const step = rows.next()
+    if (step.done) break
+    slice.push(step.value)
   }
-  return best
+  return slice
+}
+
+function asItWas(row: Row, head = row.head): Row {
+  return row.head === head ? row : { ...row, head, text: undefined }
 }
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {
@@ -309,32 +296,4 @@ function put(index: Map<string, Set<Row>>, key: string, row: Row): void {
 function drop(index: Map<string, Set<Row>>, key: string, row: Row): void {
   const rows = index.get(key)
   if (rows?.delete(row) && rows.size === 0) index.delete(key)
-}
-
-function costOf({ head: { usage } }: Row): number {
-  return usage?.tree?.nanoUsd ?? usage?.nanoUsd ?? 0
-}
-
-function keyOf(row: Row, sort: ThreadOrder): number {
-  if (sort === 'updated') return row.head.updatedAt
-  return sort === 'cost' ? costOf(row) : row.born
-}
-
-/** Negative where `a` is listed before `b`. Only `created` begins with the smallest; births decide between equals. */
-function comesBefore(a: Row, b: Row, sort: ThreadOrder): number {
-  const difference = keyOf(a, sort) - keyOf(b, sort) || a.born - b.born
-  return sort === 'created' ? difference : -difference
-}
-
-function cursorOf(row: Row, sort: ThreadOrder): string {
-  return sort === 'created' || sort === 'newest' ? String(row.born) : `${keyOf(row, sort)}.${row.born}`
-}
-
-function afterCursor(cursor: string, sort: ThreadOrder): (row: Row) => boolean {
-  const isPair = sort === 'updated' || sort === 'cost'
-  if (!(isPair ? /^-?\d{1,16}\.\d{1,15}$/ : /^\d{1,15}$/).test(cursor)) throw badCursor(cursor)
-  const [first = 0, second = 0] = cursor.split('.').map(Number)
-  const [key, born] = isPair ? [first, second] : [first, first]
-  const sign = sort === 'created' ? 1 : -1
-  return (row) => sign * (keyOf(row, sort) - key || row.born - born) > 0
 }
