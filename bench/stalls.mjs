@@ -44,8 +44,11 @@ export async function w13({ dist, folder, threads, rounds, only }) {
 function said(skein) {
   const thread = () => skein.threads.create({ agent: 'worker' })
   const turn = (ask) => async () => void (await (await thread()).send(ask).result())
+  // Made before: what an app does itself is not the host's.
+  const message = 'x'.repeat(sizes.message)
+  const content = new Uint8Array(sizes.file).fill(7)
   return {
-    'a message of 1 MB': async () => void (await (await thread()).send('x'.repeat(sizes.message)).result()),
+    'a message of 1 MB': turn(message),
     'a reply of 1 MB': turn('reply'),
     'args of 1 MB': turn('args'),
     'args 1,000 deep': turn('deep'),
@@ -53,9 +56,9 @@ function said(skein) {
     'a result of 8 MB, structured': turn('structure'),
     '1,000 calls in a reply': turn('calls'),
     '1,000 children in a reply': turn('children'),
-    'an attachment of 64 MB': async () => {
+    'an attachment of 64 MB': async (round) => {
       const to = await thread()
-      const content = new Uint8Array(sizes.file).fill(7)
+      content[0] = round
       await to.send('hello', { attachments: [{ name: 'large.bin', content }] }).result()
       return () => skein.threads.delete(to.id)
     },
@@ -109,9 +112,9 @@ function definitions(doors) {
     return (step === 0 && replies[ask]?.()) || 'done'
   }
   const gives = {
-    nothing: () => 'ok',
-    result: () => 'r'.repeat(sizes.result),
-    structure: () => Array.from({ length: 80_000 }, (_, n) => ({ id: n, name: `row ${n}`, text: 's'.repeat(70) })),
+    nothing: 'ok',
+    result: 'r'.repeat(sizes.result),
+    structure: Array.from({ length: 80_000 }, (_, n) => ({ id: n, name: `row ${n}`, text: 's'.repeat(70) })),
   }
   return [
     defineTool({
@@ -119,7 +122,7 @@ function definitions(doors) {
       description: 'gives',
       args: z.object({ kind: z.string(), text: z.string().optional(), tree: z.unknown().optional() }),
       sideEffect: false,
-      execute: async (_state, { kind }) => gives[kind](),
+      execute: async (_state, { kind }) => gives[kind],
     }),
     defineModel({ name: 'main', model: scriptedModel(script, { record: false }) }),
     definePrompt({ name: 'main', prompt: work.system, model: 'main', tools: ['give', { name: 'helper' }] }),

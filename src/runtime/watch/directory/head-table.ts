@@ -17,6 +17,8 @@ interface Row extends ListedRow {
   head: StoredHead
   /** What it is since. */
   position: number
+  /** Its tree was removed. */
+  isGone: boolean
   /** In the order of updates. */
   older: Row | undefined
   newer: Row | undefined
@@ -47,6 +49,8 @@ export class HeadTable {
   }
   readonly #counts = new SubtreeCounts()
   readonly #texts = new Map<string, string>()
+  /** Lists that are being made, each with what has changed since it began, as it was. */
+  readonly #listings = new Set<Map<Row, StoredHead>>()
 
   get size(): number {
     return this.#rows.size
@@ -68,8 +72,8 @@ export class HeadTable {
 
   /** In the order of first commits: what has changed after the position, and all of some trees. */
   after(position: number, trees: { has(root: string): boolean }): readonly StoredHead[] {
-    return [...this.#fromBirth('created')].flatMap(({ head, position: since }) =>
-      since > position || trees.has(head.root) ? [head] : [],
+    return [...this.#fromBirth('created')].flatMap(({ head, position: since, isGone }) =>
+      !isGone && (since > position || trees.has(head.root)) ? [head] : [],
     )
   }
 
@@ -80,10 +84,11 @@ export class HeadTable {
     const row = this.#rows.get(head.thread)
     if (!row) {
       const { born, position } = change
-      this.#add({ head, born, position, text: undefined, older: undefined, newer: undefined })
+      this.#add({ head, born, position, text: undefined, isGone: false, older: undefined, newer: undefined })
       return []
     }
     const before = row.head
+    this.#remember(row)
     this.#unlink(row)
     this.#reindex(row, head)
     row.head = head
@@ -108,6 +113,8 @@ export class HeadTable {
     const rows = [...(this.#indices.root.get(root) ?? [])]
     for (const row of rows) {
       const { head } = row
+      this.#remember(row)
+      row.isGone = true
       this.#rows.delete(head.thread)
       for (const [name, keys] of keysOf(head)) for (const key of keys) drop(this.#indices[name], key, row)
       this.#pending.delete(row)
@@ -118,6 +125,11 @@ export class HeadTable {
     for (const { head } of rows) this.#counts.forget(head.thread)
     this.#removed += rows.length
     return rows.map(({ head }) => head)
+  }
+
+  /** Lists that are being made still have it as it is. */
+  #remember(row: Row): void {
+    for (const changed of this.#listings) if (!changed.has(row)) changed.set(row, row.head)
   }
 
   /** Only indices whose key has changed are touched: most commits change the status alone. */
@@ -187,25 +199,30 @@ export class HeadTable {
   }
 
   /**
-   * A list in slices of so many rows: others may go on where it yields. It gives what there was when it began: what it
-   * has not looked at by its first pause is remembered as it is.
+   * A list in slices of so many rows: others may go on where it yields. It gives what there was when it began: what
+   * changes meanwhile is remembered for it as it was.
    */
   *listing(query: HeadQuery, sliceRows: number): Generator<undefined, HeadPage> {
     const { sort = 'created', limit = 1_000 } = query
     const isFound = finderOf(query)
-    const candidates = this.#candidates(query)
     const isRanked = sort === 'cost' && limit < fewRows
     const found = isRanked ? new FirstRows(limit + 1, sort) : new TakenRows(limit + 1)
-    const isLast = (row: Row): boolean => isFound(row) && found.add(row)
-    const rows = (isRanked ? (candidates ?? this.#rows).values() : this.#inOrder(candidates, sort))[Symbol.iterator]()
-    if (sliceOf(rows, sliceRows).some(isLast)) return pageOf(found.rows, sort, limit)
-    const rest = sliceOf(rows, Infinity)
-    const heads = rest.map(({ head }) => head)
-    for (const [index, row] of rest.entries()) {
-      if (index % sliceRows === 0) yield
-      if (isLast(asItWas(row, heads[index]))) break
+    const changed = new Map<Row, StoredHead>()
+    this.#listings.add(changed)
+    try {
+      let seen = 0
+      for (const row of this.#walk(this.#candidates(query), isRanked ? 'created' : sort, sliceRows)) {
+        if (seen > 0 && seen % sliceRows === 0) yield
+        seen++
+        const before = changed.get(row)
+        if (row.isGone && !before) continue
+        const then = before ? { ...row, head: before, text: undefined } : row
+        if (isFound(then) && found.add(then)) break
+      }
+      return pageOf(found.rows, sort, limit)
+    } finally {
+      this.#listings.delete(changed)
     }
-    return pageOf(found.rows, sort, limit)
   }
 
   /** The smallest set that has all that is asked for; undefined: all rows. */
@@ -217,14 +234,24 @@ export class HeadTable {
     return sets.toSorted((a, b) => a.size - b.size)[0]
   }
 
-  #inOrder(candidates: ReadonlySet<Row> | undefined, sort: ThreadOrder): Iterable<Row> {
+  /** Rows in an order, those that come or move after the first slice left as they are; some may be gone. */
+  #walk(candidates: ReadonlySet<Row> | undefined, sort: ThreadOrder, sliceRows: number): Iterable<Row> {
     if ((candidates && candidates.size <= fewRows) || sort === 'cost')
       return [...(candidates ?? this.#rows.values())].sort((a, b) => comesBefore(a, b, sort))
-    return sort === 'updated' ? this.#fromNewest() : this.#fromBirth(sort)
+    return sort === 'updated' ? this.#fromNewest(sliceRows) : this.#fromBirth(sort)
   }
 
-  *#fromNewest(): Generator<Row> {
-    for (let row = this.#newest; row; row = row.older) yield row
+  /** Rows move in this order: past the first slice they are taken together. */
+  *#fromNewest(sliceRows: number): Generator<Row> {
+    let row = this.#newest
+    for (let seen = 0; row && seen < sliceRows; seen++) {
+      const { older } = row
+      yield row
+      row = older
+    }
+    const rest: Row[] = []
+    for (; row; row = row.older) rest.push(row)
+    yield* rest
   }
 
   *#fromBirth(sort: 'created' | 'newest'): Generator<Row> {
@@ -234,9 +261,10 @@ export class HeadTable {
       this.#removed = 0
     }
     const rows = this.#byBirth
-    for (let n = 0; n < rows.length; n++) {
-      const row = rows[sort === 'created' ? n : rows.length - 1 - n]
-      if (row && this.#rows.get(row.head.thread) === row) yield row
+    const { length } = rows
+    for (let n = 0; n < length; n++) {
+      const row = rows[sort === 'created' ? n : length - 1 - n]
+      if (row) yield row
     }
   }
 
@@ -257,21 +285,6 @@ export class HeadTable {
 }
 
 const none: ReadonlySet<Row> = new Set()
-
-/** The next rows, up to so many; the others are still to come. */
-function sliceOf(rows: Iterator<Row>, count: number): Row[] {
-  const slice: Row[] = []
-  while (slice.length < count) {
-    const step = rows.next()
-    if (step.done) break
-    slice.push(step.value)
-  }
-  return slice
-}
-
-function asItWas(row: Row, head = row.head): Row {
-  return row.head === head ? row : { ...row, head, text: undefined }
-}
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, index) => text === b[index])
