@@ -20,6 +20,7 @@ import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
 import { EarlyDeltas } from './early-deltas.js'
 import { firstBatch, nextBatch } from './batch-size.js'
+import { standsOnPast } from '../../core/records/travel.js'
 import { createDeltaFilter } from './delta-filter.js'
 
 export interface WatchOptions {
@@ -219,8 +220,9 @@ class Watch {
   #onCommit(signal: CommitSignal): void {
     const first = signal.records[0]?.seq ?? 0
     const last = lastSeq(signal.records)
-    // A gap; or a later commit with an earlier record, which is of another thread with the same id (FW5).
-    if (first > this.#at.seq + 1 || (signal.position > this.#at.position && last <= this.#at.seq)) this.#catchUp()
+    // A gap; a later commit with an earlier record, of another thread with the same id (FW5); a record with a past.
+    const isOther = signal.position > this.#at.position && last <= this.#at.seq
+    if (first > this.#at.seq + 1 || isOther || signal.records.some(standsOnPast)) this.#catchUp()
     else this.#take(signal, last)
   }
 
