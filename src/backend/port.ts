@@ -82,6 +82,10 @@ export interface Head {
   readonly unread?: number
   /** Messages that read otherwise than they were recorded. */
   readonly edits?: number
+  /** The thread whose past it began with, and the last record of it that it has. */
+  readonly forkedFrom?: { readonly thread: string; readonly seq: number }
+  /** The last record with which it went back. */
+  readonly rewound?: number
   readonly createdAt: number
   readonly updatedAt: number
 }

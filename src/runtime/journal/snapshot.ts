@@ -114,6 +114,11 @@ export class SnapshotPace {
     else this.#unmade.push(entry)
   }
 
+  /** A fork has begun with so many records: what it read once need not be read again. */
+  based(records: number): void {
+    this.#records += records
+  }
+
   /** Counted on when this state is continued. */
   get tail(): JournalTail {
     return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#snapshotBytes, unmade: this.#unmade }
