@@ -11,13 +11,18 @@ import type { Scan, StreamMessage } from '../connection/read.js'
 import type { NatsContext } from '../context.js'
 import { partitionOf } from '../subjects.js'
 import { entryOfCommit, noteOfCommit } from './commit-message.js'
+import type { KnownThread } from './left-behind.js'
 
 type Wanted = JournalRange & { readonly limit: number }
 
 /** A range of the stream up to this length is read, a longer one is searched first. */
 const shortRange = 256
 
-export function createNatsJournal({ reader, subjects, partitions, payloadOf, assertOpen }: NatsContext): Journal {
+/** `recall`: what the holder of a thread's partition knows of its last message without asking. */
+export function createNatsJournal(
+  { reader, subjects, partitions, payloadOf, assertOpen }: NatsContext,
+  recall: (thread: string) => Pick<KnownThread, 'seq' | 'born' | 'root'> | undefined,
+): Journal {
   const stream = subjects.streams.log
 
   async function entries(messages: readonly StreamMessage[]): Promise<StoredEntry[]> {
@@ -61,6 +66,12 @@ export function createNatsJournal({ reader, subjects, partitions, payloadOf, ass
   return {
     async read(thread, { after = 0, limit = Infinity, bytes } = {}) {
       assertOpen()
+      const known = recall(thread)
+      if (known && known.seq <= after) return []
+      if (known && after === 0 && limit === Infinity) {
+        const filter = subjects.log(partitionOf(thread, partitions), known.root, thread)
+        return entries(await collect({ stream, filter, from: known.born }, limit))
+      }
       const last = await reader.last(stream, subjects.logOf(partitionOf(thread, partitions), thread))
       if (!last || limit <= 0) return []
       const { seq, born, entry } = noteOfCommit(last)
