@@ -43,7 +43,7 @@ export interface HandlerOptions {
   readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
-  /** Events, of 8 MB at most, that may wait for a client that reads slowly, before it is cut off. Default 10,000. */
+  /** Events, of some megabytes, that may wait for a client that reads slowly, before it is cut off. Default 50,000. */
   readonly maxBuffered?: number
   /** Streams that one key may have open. Default 1,000. */
   readonly maxStreams?: number
@@ -185,8 +185,8 @@ class RouteServer {
     this.#authenticator = createAuthenticator(skein, auth, clock)
     this.#clock = clock
     this.#views = new Views(skein, clock)
-    const { heartbeatMs = 5_000, maxBuffered = 10_000, maxStreams = 1_000 } = options
-    const feeds = new TreeFeeds(skein, { maxBuffered, maxBufferedBytes: 8 * 2 ** 20 })
+    const { heartbeatMs = 5_000, maxBuffered = 50_000, maxStreams = 1_000 } = options
+    const feeds = new TreeFeeds(skein, { maxBuffered })
     this.#limits = { heartbeatMs, maxBuffered, feeds }
     this.#open = new OpenStreams(maxStreams)
     this.#maxBodyBytes = maxBodyBytes

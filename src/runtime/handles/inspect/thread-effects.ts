@@ -42,7 +42,7 @@ export interface SideEffect {
   readonly args: Json
   /**
    * `running`: its intent is durable and its outcome is not. `unknown`: nobody knows whether it happened; one with
-   * `asks` is decided in the inbox.
+   * `asks` is decided in the inbox, or by what was found out.
    */
   readonly state: 'unknown' | 'running' | 'done' | 'failed'
   /** When its intent was recorded, the last time. */
@@ -58,7 +58,10 @@ export interface SideEffect {
 export interface Effects {
   /** Unknown effects of one tree, or of all, oldest first. */
   list(filter?: { readonly root?: string }): Promise<readonly SideEffect[]>
-  /** Says what became of one. Its model is told by a silent message. A second resolution is refused. */
+  /**
+   * Says what became of one. Of a call that waits for a decision this is its result; else its model is told by a silent
+   * message. A second resolution is refused.
+   */
   resolve(id: string, resolution: EffectResolution): Promise<void>
 }
 
@@ -150,7 +153,8 @@ class EffectList {
     else if (record.type === 'effect.resolved') {
       const { happened, value, comment, resolvedBy: by, at } = record
       const resolution = { happened, at, ...defined({ value, comment, by }) }
-      this.#effects.set(call, { ...before, state: happened ? 'done' : 'failed', resolution })
+      const { asks: _, ...rest } = before
+      this.#effects.set(call, { ...rest, state: happened ? 'done' : 'failed', resolution })
     }
   }
 
