@@ -140,8 +140,8 @@ async function serverAt(url: string, options: StoreFlags, env: Environment): Pro
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new SkeinError(
       'BAD_OPTION',
-      `${options.url === undefined ? 'SKEIN_URL' : '--url'} ${withoutSecrets(url)} is no address of a server; one looks ` +
-        `like http://127.0.0.1:4100`,
+      `${options.url === undefined ? 'SKEIN_URL' : '--url'} ${withoutSecrets(url)} is no address of a server; ` +
+        `one looks like http://127.0.0.1:4100`,
     )
   const useless = natsOptions.find((option) => options[option] !== undefined)
   const [name = 'SKEIN_URL_KEY', ...more] = options.keyEnv ?? []

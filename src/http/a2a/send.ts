@@ -9,7 +9,7 @@ import type { InboxItem, Run, Thread } from '../../index.js'
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { checkAccess } from '../auth/principal.js'
-import { derivedId, hashOf } from '../auth/derived-id.js'
+import { derivedId, idHash } from '../auth/derived-id.js'
 import { callRoute } from '../mcp/route-tools.js'
 import type { McpScene } from '../mcp/route-tools.js'
 import { issuesText } from '../problem.js'
@@ -52,7 +52,7 @@ export async function takeMessage(scene: McpScene, agent: string, { message }: S
 }
 
 function keyOf(id: string): string {
-  return messageId.safeParse(id).success ? id : hashOf(id)
+  return messageId.safeParse(id).success ? id : idHash(id)
 }
 
 type Sender = SendParams['message']

@@ -7,8 +7,8 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from './principal.js'
 
-/** The same parts have the same hash. */
-export function hashOf(...parts: readonly unknown[]): string {
+/** The same parts have the same one. */
+export function idHash(...parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
 
@@ -17,7 +17,7 @@ export function derivedId(
   { name, roots = [], tags = [] }: Principal,
   ...chosen: readonly unknown[]
 ): string {
-  return `${face}_${hashOf([name, roots, tags], chosen)}`
+  return `${face}_${idHash([name, roots, tags], chosen)}`
 }
 
 export function isDerivedId(id: string): boolean {

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import type { Run, Thread } from '../../index.js'
 import { defined } from '../../core/defined.js'
-import { derivedId, hashOf } from '../auth/derived-id.js'
+import { derivedId, idHash } from '../auth/derived-id.js'
 import { createTreeGuard } from '../auth/principal.js'
 import { answerOf } from '../faces/answer.js'
 import {
@@ -72,7 +72,7 @@ const completions = route({
     const given = threadIn(scene.request, body)
     const thread = given === undefined ? await begin(scene, body, earlier) : await goOn(scene, given)
     const key = scene.request.headers.get('idempotency-key')
-    const id = hashOf(thread.id, key ?? body.messages.map(({ role, content }) => [role, content]))
+    const id = idHash(thread.id, key ?? body.messages.map(({ role, content }) => [role, content]))
     // A turn of its own: an answer belongs to one message.
     const run = thread.send(last, { id, delivery: 'new_turn', ...traceOf(scene) })
     await run.accepted()

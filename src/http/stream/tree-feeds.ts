@@ -9,7 +9,7 @@ import type { SkeinClient } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { bytesOf, toStreamed } from './server-sent-events.js'
 import type { Texts } from './server-sent-events.js'
-import { TreeFeed, lagged } from './tree-feed.js'
+import { TreeFeed, fellBehind } from './tree-feed.js'
 import type { FeedLimits, FeedPlace } from './tree-feed.js'
 
 /** A tree, and when it was made: another one may have its id later. */
@@ -188,7 +188,7 @@ class FeedReader implements Texts, FeedPlace {
 
   /** The next of the past; undefined: it has come to its end. */
   async #ofPast(): Promise<Uint8Array | undefined> {
-    if (!this.#isNew) throw lagged()
+    if (!this.#isNew) throw fellBehind()
     const { bytes, cursor, isFull } = await this.#tree.pageAfter(this.#cursor)
     if (this.#isOver) return undefined
     this.#cursor = cursor

@@ -193,9 +193,9 @@ it('H3, E4: data that is nested without end is a mistake of who sent it, and no 
 
 it('H3: nobody takes the id that the server makes for the conversation of another', async () => {
   const { server } = await open()
-  const face = { model: 'helper', messages: [{ role: 'user', content: 'hi' }] }
+  const asked = { model: 'helper', messages: [{ role: 'user', content: 'hi' }] }
   const ask = (key: string) =>
-    server.ask('/v1/chat/completions', { key, body: face, headers: { 'idempotency-key': 'first' } })
+    server.ask('/v1/chat/completions', { key, body: asked, headers: { 'idempotency-key': 'first' } })
   const { headers } = await ask(tenant)
   const id = headers.get('x-skein-thread') ?? ''
   expect(id).toMatch(/^openai_[0-9a-f]{32}$/)

@@ -1,5 +1,5 @@
 /**
- * `skein effects`: lists calls of which nobody knows whether they changed the world, and records what someone found out.
+ * `skein effects`: lists calls of which nobody knows whether they changed the world; records what someone found out.
  */
 import type { Command } from 'commander'
 import { defined } from '../../../core/defined.js'
