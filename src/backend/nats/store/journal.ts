@@ -79,8 +79,7 @@ export function createNatsJournal(
       if (entry && entry.first <= after + 1) return entries([last])
       const first = born || last.seq
       const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
-      const about = limit < Infinity ? limit : undefined
-      const scan = { stream, filter: last.subject, from, ...defined({ about }) }
+      const scan = { stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }
       return entries(await collect(scan, { limit, after, ...defined({ bytes }) }))
     },
     async readTree(root, { after = 0, limit = listedAtOnce, bytes } = {}) {
