@@ -3,7 +3,7 @@
  * partitions. Each partition is a HeldPartition (partition.ts).
  *
  * - A host does nothing for a thread whose partition it does not hold.
- * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of threads.
+ * - Residents that rest are let go, oldest first, past `maxResident` (resting.ts).
  * HO3 Hosts that share a store hold a share of it each: a host with too many partitions leaves the least busy ones, a
  *     host with too few takes free ones. A lost lease is acquired again when it is free. A partition is left between
  *     two calls of its threads, so that none waits for another's; if that moment does not come within a lease, without
@@ -25,9 +25,10 @@ import type { PartitionOptions } from './partition.js'
 import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
 import type { Outbox } from '../resident/outbox.js'
-import type { Resident } from '../resident/resident.js'
 import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
+import { RestSnapshots } from './rest-snapshots.js'
+import { RestingThreads } from './resting.js'
 import { RetainedStates } from './retained.js'
 
 /** What happens to a host. */
@@ -69,8 +70,8 @@ interface DueThread {
 export class Host {
   readonly #options: HostOptions
   readonly #partitions = new Map<number, HeldPartition>()
-  /** In the order in which they came to rest. */
-  readonly #resting = new Map<Resident, HeldPartition>()
+  readonly #resting: RestingThreads
+  readonly #restSnapshots: RestSnapshots
   readonly #dirty = new Set<Outbox>()
   readonly #stops: (() => void)[] = []
   readonly #partitionOptions: PartitionOptions
@@ -98,16 +99,19 @@ export class Host {
   private constructor(options: HostOptions) {
     const { backend, services, settings } = options
     this.#options = options
+    this.#resting = new RestingThreads(settings.maxResident)
+    this.#restSnapshots = new RestSnapshots(backend, settings)
     this.#partitionOptions = {
       backend,
       services,
       settings,
       actors: new ThreadActors(),
       lastTries: new LastTries(),
-      retained: new RetainedStates(),
+      retained: new RetainedStates((woken) => this.#restSnapshots.take(woken)),
+      leaves: (woken) => this.#restSnapshots.take(woken),
       flushSoon: (outbox) => this.#flushSoon(outbox),
       turnEnded: (state, ended) => this.#turnEnded(state, ended),
-      rested: (partition, resident) => this.#rested(partition, resident),
+      rested: (partition, resident) => this.#resting.add(resident, partition),
       notResting: (resident) => void this.#resting.delete(resident),
       removed: (root) => this.#removed(root),
     }
@@ -373,17 +377,6 @@ export class Host {
     this.#options.removed()
   }
 
-  #rested(partition: HeldPartition, resident: Resident): void {
-    this.#resting.delete(resident)
-    this.#resting.set(resident, partition)
-    if (this.#resting.size <= this.#options.settings.maxResident) return
-    for (const [oldest, home] of this.#resting) {
-      // Its deadline may have passed meanwhile: it will come to rest again.
-      if (!oldest.resting) continue
-      return home.letGo(oldest)
-    }
-  }
-
   /** Hands over: nothing new starts, running calls get their grace, what was decided is committed. */
   async close(): Promise<void> {
     this.#closing = true
@@ -393,6 +386,8 @@ export class Host {
     await leaveAll()
     await Promise.allSettled(this.#taking.values())
     await leaveAll() // partitions that were being taken meanwhile
+    this.#partitionOptions.retained.dropAll()
+    await this.#restSnapshots.settled()
     this.#options.services.orphans.close()
   }
 }

@@ -12,7 +12,7 @@ import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
 import { chainStart, createEntryReader, chainHash } from './journal.js'
-import { thaw } from './snapshot.js'
+import { thaw, thawHistory } from './snapshot.js'
 import type { JournalTail, SnapshotSource } from './snapshot.js'
 
 /** Entries that are read at once. */
@@ -59,10 +59,12 @@ export async function wakeTo(backend: Backend, id: string, last: number): Promis
   return state
 }
 
-/** Reads the part of the transcript that was skipped. */
+/** Reads the part of the transcript that was skipped: from the snapshot if that has it, else by folding the journal. */
 export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
-  const { state } = await wakeWhole(backend, id)
-  transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+  const packed = thawHistory(id, await backend.snapshots.get(id))
+  const isEnough = packed && packed.length >= transcript.skipped
+  const messages = isEnough ? packed : (await wakeWhole(backend, id)).state.transcript.items
+  transcript.items = [...messages.slice(0, transcript.skipped), ...transcript.items]
   transcript.skipped = 0
 }
 
