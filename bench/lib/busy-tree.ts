@@ -75,9 +75,8 @@ export function createBusyTree(size: number): BusyTree {
     for (const [index, { thread }] of heads.entries()) {
       const at = start + index
       const origin = { thread, path: [root], cursor: `${index}.1` }
-      yield { ...origin, type: 'turn.started', seq: 2, at, run: 'r' }
+      yield { type: 'turn.started', seq: 2, at, run: 'r', ...origin }
       yield {
-        ...origin,
         type: 'model.replied',
         seq: 3,
         at: at + 400 + (index % 700),
@@ -85,15 +84,16 @@ export function createBusyTree(size: number): BusyTree {
         model: 'fast',
         text: '',
         calls: [{ tool: 'search', args: {} }],
+        ...origin,
       }
       yield {
-        ...origin,
         type: 'tool.result',
         seq: 4,
         at: at + 1_200 + (index % 900),
         step: 1,
         index: 0,
         outcome: { ok: true, value: '' },
+        ...origin,
       }
     }
   }

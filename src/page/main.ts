@@ -12,7 +12,7 @@ import { address, goTo, hrefOf, startRouter } from './kit/router.js'
 import { isOutdated, readSession } from './kit/session.js'
 import { changeTheme, startTheme, theme } from './kit/theme.js'
 import { Loading, Problem, announcement, startSeconds } from './kit/ui.js'
-import { asOf, isLive, linkState, liveSince, startLink } from './link/link.js'
+import { asOf, isLive, linkState, liveSince, serverNow, startLink } from './link/link.js'
 import { isHelpOpen } from './kit/help-open.js'
 import { TreesScreen } from './screens/trees.js'
 import { startFlush } from './store/flush.js'
@@ -266,5 +266,5 @@ async function start(): Promise<void> {
   effect(() => void (liveSince.value !== undefined && readSession().catch(() => undefined)))
 }
 
-Object.assign(globalThis, { skeinPage: { digestOf, epochOf } })
+Object.assign(globalThis, { skeinPage: { digestOf, epochOf, now: serverNow } })
 void start()
