@@ -24,6 +24,8 @@ import { createOpenApi } from './openapi.js'
 import { servePage } from './page-files.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
+import { OpenStreams } from './stream/open-streams.js'
+import { TreeFeeds } from './stream/tree-feeds.js'
 import { streamedUntil } from './stream/until.js'
 import { routes } from './table.js'
 import { Views } from './view/views.js'
@@ -41,8 +43,10 @@ export interface HandlerOptions {
   readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
-  /** Events that may wait for a client that reads slowly, before it is cut off. Default 1,000. */
+  /** Events, of some megabytes, that may wait for a client that reads slowly, before it is cut off. Default 50,000. */
   readonly maxBuffered?: number
+  /** Streams that one key may have open. Default 1,000. */
+  readonly maxStreams?: number
   /** Called with what the server could not do; clients are told only that it could not. Default: a process warning. */
   readonly warn?: (what: string, thrown: unknown) => void
   readonly clock?: Clock
@@ -58,6 +62,7 @@ const optionsSchema = z.looseObject({
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   heartbeatMs: z.number().int().min(100).optional(),
   maxBuffered: z.number().int().positive().optional(),
+  maxStreams: z.number().int().positive().optional(),
 })
 
 const known: ReadonlySet<string> = new Set([
@@ -68,6 +73,7 @@ const known: ReadonlySet<string> = new Set([
   'publicUrl',
   'heartbeatMs',
   'maxBuffered',
+  'maxStreams',
   'warn',
   'clock',
 ])
@@ -88,9 +94,9 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   const app = new Hono()
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
-  app.get('/openapi.json', () => Response.json(openapiOf(skein)))
+  app.get('/openapi.json', async ({ req }) => Response.json(openapiOf((await server.knows(req.raw)) ? skein : {})))
   for (const path of ['/ui', '/ui/*'])
-    app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
+    app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length), req.raw))
   app.notFound((context) => problemResponse(notFound(context)))
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
@@ -113,13 +119,13 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
 }
 
 /** With the endpoints of the app, as it is now. */
-function openapiOf({ endpoints }: ServedSkein): SkeinHandler['openapi'] {
+function openapiOf({ endpoints }: Pick<ServedSkein, 'endpoints'>): SkeinHandler['openapi'] {
   return createOpenApi(routes, { title: 'Skein', version: '1', endpoints: endpoints?.list() ?? [] })
 }
 
-async function pageAt(path: string): Promise<Response> {
+async function pageAt(path: string, request: Request): Promise<Response> {
   try {
-    return await servePage(path)
+    return await servePage(path, request)
   } catch (thrown) {
     return problemResponse(toProblem(thrown))
   }
@@ -162,7 +168,8 @@ class RouteServer {
   readonly #skein: ServedSkein
   readonly #authenticator: Authenticator
   readonly #clock: Clock
-  readonly #streams: StreamLimits
+  readonly #limits: Omit<StreamLimits, 'enter'>
+  readonly #open: OpenStreams
   readonly #maxBodyBytes: number
   readonly #publicUrl: string | undefined
   readonly #origins: ReadonlySet<string>
@@ -173,12 +180,15 @@ class RouteServer {
   readonly #parsed = new WeakMap<Request, unknown>()
 
   constructor(skein: ServedSkein, options: HandlerOptions) {
-    const { auth, heartbeatMs = 5_000, maxBuffered = 1_000, maxBodyBytes = 2 ** 20, clock = systemClock } = options
+    const { auth, maxBodyBytes = 2 ** 20, clock = systemClock } = options
     this.#skein = skein
     this.#authenticator = createAuthenticator(skein, auth, clock)
     this.#clock = clock
     this.#views = new Views(skein, clock)
-    this.#streams = { heartbeatMs, maxBuffered }
+    const { heartbeatMs = 5_000, maxBuffered = 50_000, maxStreams = 1_000 } = options
+    const feeds = new TreeFeeds(skein, { maxBuffered })
+    this.#limits = { heartbeatMs, maxBuffered, feeds }
+    this.#open = new OpenStreams(maxStreams)
     this.#maxBodyBytes = maxBodyBytes
     this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
     this.#origins = new Set(options.cors)
@@ -201,7 +211,7 @@ class RouteServer {
         request: route.takesAny ? this.#whole(request) : request,
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
-        streams: this.#streams,
+        streams: { ...this.#limits, enter: () => this.#open.enter(principal) },
         views: this.#views,
         warn: this.#warn,
         routes,
@@ -222,6 +232,14 @@ class RouteServer {
       if (problem.status === 500) this.#warn(`${route.name} could not be served`, thrown)
       return problemResponse(problem, route.errorOf?.(problem))
     }
+  }
+
+  /** Whether it comes from someone who has a key: what the app itself answers is for them. */
+  async knows(request: Request): Promise<boolean> {
+    return this.#authenticator.principalOf(request).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Who asks, once it is known that they may. */
@@ -351,7 +369,7 @@ function answerOf({ answer }: Route, value: unknown): Response {
 }
 
 /** Decoded once. What `{path*}` stands for is what follows the part before it. */
-function paramsOf({ path, params }: Route, { req }: Context): Params {
+function paramsOf({ path, params, takesAny }: Route, { req }: Context): Params {
   const found: Record<string, string> = {}
   for (const name of Object.keys(params)) if (name !== 'path') found[name] = req.param(name) ?? ''
   if (!path.endsWith('{path*}')) return found
@@ -359,7 +377,9 @@ function paramsOf({ path, params }: Route, { req }: Context): Params {
   const form = new RegExp(`${path.replace('/{path*}', '(?:/(.*))?').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
   const [, rest = ''] = form.exec(new URL(req.url).pathname) ?? []
   try {
-    found['path'] = decodeURIComponent(rest)
+    const decoded = decodeURIComponent(rest)
+    // What is the app's own is taken apart before it is decoded: a part may have a slash.
+    found['path'] = takesAny ? rest : decoded
   } catch {
     throw badRequest('the path is not encoded as it should be')
   }

@@ -7,7 +7,7 @@ import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
 import { createPageWorld } from '../helpers/page-world.js'
 import type { PageWorld } from '../helpers/page-world.js'
-import { isLive, look, openBrowser, untilEqual } from './browser.js'
+import { isLive, isWhole, look, openBrowser, untilEqual } from './browser.js'
 import { createTcpProxy } from '../helpers/tcp-proxy.js'
 
 let browser: Browser
@@ -131,8 +131,6 @@ async function faultsOf(page: Page): Promise<readonly string[]> {
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
 }
 
-/** `npm run test:web` looks at all of them. */
-const isWhole = process.env['WEB'] === 'all'
 const places = ['trees', 'trees/one', 'inbox', 'threads/one']
 const more = [
   'threads/one/steps',

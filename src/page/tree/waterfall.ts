@@ -5,7 +5,7 @@
 import { timeOfDay } from '../kit/format.js'
 import { rowHeight } from '../kit/rows.js'
 import type { PageSpan, TreeStore } from '../store/tree-store.js'
-import { isOver } from './flatten.js'
+import { isOver } from '../store/below.js'
 import type { TreeLine } from './flatten.js'
 
 export interface WaterfallView {
@@ -165,8 +165,10 @@ class Pen {
     context.restore()
   }
 
-  #row({ row }: TreeLine, top: number): void {
+  #row({ thread }: TreeLine, top: number): void {
     const { store, window: between, size, selected, now } = this.#view
+    const row = store.row(thread)
+    if (!row) return
     const context = this.#context
     if (row.thread === selected) {
       context.fillStyle = this.#colour('selected')
