@@ -8,7 +8,7 @@
 import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
-import { comesBefore, FirstRows, finderOf, pageOf, TakenRows } from './listed-rows.js'
+import { comesBefore, FirstRows, finderOf, toHeadPage, TakenRows } from './listed-rows.js'
 import type { HeadPage, ListedRow } from './listed-rows.js'
 import type { ThreadOrder } from './thread-info.js'
 import type { HeadQuery } from './thread-query.js'
@@ -219,7 +219,7 @@ export class HeadTable {
         const then = before ? { ...row, head: before, text: undefined } : row
         if (isFound(then) && found.add(then)) break
       }
-      return pageOf(found.rows, sort, limit)
+      return toHeadPage(found.rows, sort, limit)
     } finally {
       this.#listings.delete(changed)
     }

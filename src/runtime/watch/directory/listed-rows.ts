@@ -68,7 +68,7 @@ export class FirstRows implements FoundRows {
   }
 }
 
-export function pageOf(found: readonly RankedRow[], sort: ThreadOrder, limit: number): HeadPage {
+export function toHeadPage(found: readonly RankedRow[], sort: ThreadOrder, limit: number): HeadPage {
   const heads = found.slice(0, limit).map(({ head }) => head)
   const last = found[limit - 1]
   return found.length > limit && last ? { heads, next: cursorOf(last, sort) } : { heads }
