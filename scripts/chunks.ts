@@ -1,6 +1,6 @@
 /**
- * A step of a build: the modules of `dist` in few files, `dist/lib`. Finding, reading and linking a module takes a process
- * longer than running it, and a host needs four hundred.
+ * A step of a build: the modules of `dist` in few files, `dist/lib`. Finding, reading and linking a module takes a
+ * process longer than running it, and a host needs four hundred.
  *
  * - Every door, command and module that is found by its name stays at its path, and is one line that leads to `lib`.
  * - What was imported later is imported later: esbuild makes a chunk of it.
