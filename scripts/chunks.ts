@@ -47,6 +47,7 @@ const ownLocations: Plugin = {
       const location = JSON.stringify(relative(target, path))
       return { contents: `const __module_url = new URL(${location}, __chunk_url).href;\n${text}` }
     })
+    building.onResolve({ filter: /^zod$/ }, () => ({ path: '../vendor/zod.js', external: true }))
     building.onResolve({ filter: /\/vendor\/[^/]+\.js$/ }, ({ path }) => ({
       path: `../vendor/${basename(path)}`,
       external: true,
