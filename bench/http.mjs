@@ -25,9 +25,10 @@ async function openServer({ dist, mode, folder }) {
 export function startClient() {
   const child = fork(new URL('./http-client.mjs', import.meta.url))
   const waiting = []
+  let hasEnded = false
   child.on('message', (answer) => waiting.shift()?.(answer))
-  child.on('exit', (code) => {
-    if (waiting.length > 0) throw new Error(`the client ended with ${code}`)
+  child.on('exit', (code, signal) => {
+    if (!hasEnded) throw new Error(`the client ended with ${code ?? signal}`)
   })
   return {
     ask: (order) =>
@@ -35,7 +36,10 @@ export function startClient() {
         waiting.push(resolve)
         child.send(order)
       }),
-    end: () => child.kill(),
+    end() {
+      hasEnded = true
+      child.kill()
+    },
   }
 }
 

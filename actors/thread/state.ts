@@ -45,6 +45,8 @@ import type { Slots } from './calls/slots.js'
 import type { UnknownEffect } from './calls/unknown-effects.js'
 import type { SupervisedCall } from './children/start.js'
 import type { FailedChild } from './children/supervision.js'
+import { noLineage } from './travel/lineage.js'
+import type { Lineage } from './travel/lineage.js'
 
 export interface Turn {
   readonly run: string
@@ -311,6 +313,7 @@ export interface ThreadState {
   said: number
   /** Messages that read otherwise than they were recorded, the last edit last; or that no model reads. */
   edits: readonly MessageEdit[]
+  lineage: Lineage
   transcript: Transcript
 }
 
@@ -365,6 +368,7 @@ export function createState(id: string): ThreadState {
     contexts: {},
     said: 0,
     edits: [],
+    lineage: noLineage,
     transcript: { skipped: 0, items: [] },
   }
 }

@@ -27,6 +27,7 @@ const codes = {
     'UNKNOWN_REQUEST',
     'VARIABLES_REQUIRED',
     'BLOB_MISSING',
+    'EFFECTS_CROSSED',
   ],
   /** The model reads it as the result of its call. */
   model: [

@@ -43,7 +43,7 @@ export interface HandlerOptions {
   readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
-  /** Events, of 8 MB at most, that may wait for a client that reads slowly, before it is cut off. Default 10,000. */
+  /** Events, of some megabytes, that may wait for a client that reads slowly, before it is cut off. Default 50,000. */
   readonly maxBuffered?: number
   /** Streams that one key may have open. Default 1,000. */
   readonly maxStreams?: number
@@ -94,7 +94,7 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   const app = new Hono()
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
-  app.get('/openapi.json', () => Response.json(openapiOf(skein)))
+  app.get('/openapi.json', async ({ req }) => Response.json(openapiOf((await server.knows(req.raw)) ? skein : {})))
   for (const path of ['/ui', '/ui/*'])
     app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length), req.raw))
   app.notFound((context) => problemResponse(notFound(context)))
@@ -119,7 +119,7 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
 }
 
 /** With the endpoints of the app, as it is now. */
-function openapiOf({ endpoints }: ServedSkein): SkeinHandler['openapi'] {
+function openapiOf({ endpoints }: Pick<ServedSkein, 'endpoints'>): SkeinHandler['openapi'] {
   return createOpenApi(routes, { title: 'Skein', version: '1', endpoints: endpoints?.list() ?? [] })
 }
 
@@ -185,8 +185,8 @@ class RouteServer {
     this.#authenticator = createAuthenticator(skein, auth, clock)
     this.#clock = clock
     this.#views = new Views(skein, clock)
-    const { heartbeatMs = 5_000, maxBuffered = 10_000, maxStreams = 1_000 } = options
-    const feeds = new TreeFeeds(skein, { maxBuffered, maxBufferedBytes: 8 * 2 ** 20 })
+    const { heartbeatMs = 5_000, maxBuffered = 50_000, maxStreams = 1_000 } = options
+    const feeds = new TreeFeeds(skein, { maxBuffered })
     this.#limits = { heartbeatMs, maxBuffered, feeds }
     this.#open = new OpenStreams(maxStreams)
     this.#maxBodyBytes = maxBodyBytes
@@ -232,6 +232,14 @@ class RouteServer {
       if (problem.status === 500) this.#warn(`${route.name} could not be served`, thrown)
       return problemResponse(problem, route.errorOf?.(problem))
     }
+  }
+
+  /** Whether it comes from someone who has a key: what the app itself answers is for them. */
+  async knows(request: Request): Promise<boolean> {
+    return this.#authenticator.principalOf(request).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Who asks, once it is known that they may. */
@@ -361,7 +369,7 @@ function answerOf({ answer }: Route, value: unknown): Response {
 }
 
 /** Decoded once. What `{path*}` stands for is what follows the part before it. */
-function paramsOf({ path, params }: Route, { req }: Context): Params {
+function paramsOf({ path, params, takesAny }: Route, { req }: Context): Params {
   const found: Record<string, string> = {}
   for (const name of Object.keys(params)) if (name !== 'path') found[name] = req.param(name) ?? ''
   if (!path.endsWith('{path*}')) return found
@@ -369,7 +377,9 @@ function paramsOf({ path, params }: Route, { req }: Context): Params {
   const form = new RegExp(`${path.replace('/{path*}', '(?:/(.*))?').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
   const [, rest = ''] = form.exec(new URL(req.url).pathname) ?? []
   try {
-    found['path'] = decodeURIComponent(rest)
+    const decoded = decodeURIComponent(rest)
+    // What is the app's own is taken apart before it is decoded: a part may have a slash.
+    found['path'] = takesAny ? rest : decoded
   } catch {
     throw badRequest('the path is not encoded as it should be')
   }

@@ -13,6 +13,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { AskedHook } from '../../../src/core/records/hook.js'
 import type { Fact, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
+import type { Past } from '../../../src/core/records/travel.js'
 import type { FileQuota } from '../../../src/core/tree.js'
 import type { TurnRules } from '../../../src/core/records/rules.js'
 import { firstSide } from '../turn/session.js'
@@ -33,8 +34,9 @@ interface HookedMail {
 export type ResolvedCommand =
   | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' }>
   | (Extract<Command, { readonly kind: 'message' }> & HookedMail)
-  /** `stored`: messages that hooks give it besides. */
-  | (Extract<Command, { readonly kind: 'create' }> & HookedMail & { readonly stored?: readonly string[] })
+  /** `stored`: messages that hooks give it besides. `past`: what a fork begins with. */
+  | (Extract<Command, { readonly kind: 'create' }> &
+      HookedMail & { readonly stored?: readonly string[]; readonly past?: Past })
   | { readonly kind: 'call'; readonly call: RecordedCall }
   | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & {
       readonly call: string

@@ -1,6 +1,6 @@
 /** Routes of streams: the events of a run, of a thread, of a tree, and the inbox, as server-sent events. */
 import { z } from 'zod'
-import type { EventOptions, SkeinEvent } from '../../index.js'
+import type { EventOptions, SkeinEvent, ThreadInfo } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createHeadFilter } from '../auth/head-filter.js'
 import { createTreeGuard } from '../auth/principal.js'
@@ -75,10 +75,10 @@ const treeEvents = route({
   async run({ skein, params: { root }, query, ...scene }) {
     const { signal, streams } = scene
     const { from, until } = rangeOf(scene, query)
-    await checkRoot(skein, root)
+    const { createdAt: born } = await checkRoot(skein, root)
     if (until === undefined) {
       const { heartbeatMs, enter, feeds } = streams
-      return eventTexts(feeds.read(root, from), { clock: scene.clock, signal, heartbeatMs, enter })
+      return eventTexts(feeds.read({ root, born }, from), { clock: scene.clock, signal, heartbeatMs, enter })
     }
     const source = skein.events({ root, until, signal, maxBuffered: streams.maxBuffered, ...defined({ from }) })
     return streamOf(scene, streamed(source))
@@ -196,9 +196,10 @@ const multiplexed = route({
   },
 })
 
-async function checkRoot(skein: RouteScene['skein'], root: string): Promise<void> {
+async function checkRoot(skein: RouteScene['skein'], root: string): Promise<ThreadInfo> {
   const info = await (await skein.threads.get(root)).info()
   if (info.root !== root) throw unknownThread(root)
+  return info
 }
 
 export const streamRoutes = [threadEvents, treeEvents, runEvents, runText, inboxStream, multiplexed]

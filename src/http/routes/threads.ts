@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { SkeinError, threadStatuses } from '../../index.js'
 import type { ThreadInfo, ThreadQuery } from '../../index.js'
 import { defined } from '../../core/defined.js'
+import { isDerivedId } from '../auth/derived-id.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
 import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
@@ -19,7 +20,7 @@ import {
   threadInfo,
   usage,
 } from '../schemas.js'
-import { HttpProblem } from '../problem.js'
+import { HttpProblem, badRequest } from '../problem.js'
 
 const thread = { thread: threadId }
 
@@ -43,7 +44,7 @@ const createThread = route({
   }),
   answer: { status: 201, description: 'The thread', schema: threadInfo },
   isTool: true,
-  async run({ skein, principal, request, body, signal, mayTag }) {
+  async run({ skein, principal, request, body, signal, mayTag, makesIds }) {
     const { tags = [], id, files, ...rest } = body
     const foreign = tags.find((tag) => !mayTag(tag))
     if (foreign !== undefined)
@@ -54,6 +55,8 @@ const createThread = route({
     if (principal.roots)
       throw new HttpProblem({ status: 403, code: 'FORBIDDEN' }, 'this key is bound to trees that exist already')
     const key = id ?? request.headers.get('idempotency-key') ?? undefined
+    if (key !== undefined && isDerivedId(key) && !makesIds)
+      throw badRequest(`the id ${key} has the form of those that the server makes itself; choose another one`)
     const all = [...new Set([...tags, ...(principal.tags ?? [])])]
     const options = {
       ...defined({ ...rest, id: key, files: files && contentsOf(files) }),

@@ -27,7 +27,7 @@ import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 24
+const foldVersion = 25
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
@@ -112,6 +112,11 @@ export class SnapshotPace {
     this.#records += entry.count
     if (entry.isMade) this.#bytes += entry.body.length
     else this.#unmade.push(entry)
+  }
+
+  /** A fork has begun with so many records: what it read once need not be read again. */
+  based(records: number): void {
+    this.#records += records
   }
 
   /** Counted on when this state is continued. */
