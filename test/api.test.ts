@@ -271,6 +271,7 @@ const doors: readonly Door[] = [
       'RemoteCreateThread',
       'RemoteEndpointRequest',
       'RemoteFiles',
+      'RemoteFilesThen',
       'RemoteHeads',
       'RemoteInbox',
       'RemoteOptions',
@@ -284,6 +285,7 @@ const doors: readonly Door[] = [
       'RemoteThread',
       'RemoteThreadChange',
       'RemoteThreadView',
+      'RemoteTravel',
     ],
   },
 ]
