@@ -66,7 +66,9 @@ const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
   'parent.told',
 ])
 
+/** How long, and of how many commands, a repetition is recognised. */
 const dayMs = 24 * 60 * 60 * 1000
+const mostAccepted = 1_000
 
 export function fold(state: ThreadState, record: ThreadRecord, move: Move = moveByTable): void {
   if (record.seq !== state.seq + 1)
@@ -232,7 +234,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
   const run = state.accepted.get(command)?.run ?? ('run' in record ? record.run : undefined)
   state.accepted.set(command, { seq: record.seq, at: record.at, ...defined({ run }) })
   for (const [id, accepted] of state.accepted) {
-    if (record.at - accepted.at < dayMs) return
+    if (record.at - accepted.at < dayMs && state.accepted.size <= mostAccepted) return
     state.accepted.delete(id)
   }
 }

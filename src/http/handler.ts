@@ -24,6 +24,8 @@ import { createOpenApi } from './openapi.js'
 import { servePage } from './page-files.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
+import { OpenStreams } from './stream/open-streams.js'
+import { TreeFeeds } from './stream/tree-feeds.js'
 import { streamedUntil } from './stream/until.js'
 import { routes } from './table.js'
 import { Views } from './view/views.js'
@@ -41,8 +43,10 @@ export interface HandlerOptions {
   readonly publicUrl?: string
   /** How often a stream tells the server's time. Default 5,000. */
   readonly heartbeatMs?: number
-  /** Events that may wait for a client that reads slowly, before it is cut off. Default 1,000. */
+  /** Events, of 8 MB at most, that may wait for a client that reads slowly, before it is cut off. Default 10,000. */
   readonly maxBuffered?: number
+  /** Streams that one key may have open. Default 1,000. */
+  readonly maxStreams?: number
   /** Called with what the server could not do; clients are told only that it could not. Default: a process warning. */
   readonly warn?: (what: string, thrown: unknown) => void
   readonly clock?: Clock
@@ -58,6 +62,7 @@ const optionsSchema = z.looseObject({
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   heartbeatMs: z.number().int().min(100).optional(),
   maxBuffered: z.number().int().positive().optional(),
+  maxStreams: z.number().int().positive().optional(),
 })
 
 const known: ReadonlySet<string> = new Set([
@@ -68,6 +73,7 @@ const known: ReadonlySet<string> = new Set([
   'publicUrl',
   'heartbeatMs',
   'maxBuffered',
+  'maxStreams',
   'warn',
   'clock',
 ])
@@ -162,7 +168,8 @@ class RouteServer {
   readonly #skein: ServedSkein
   readonly #authenticator: Authenticator
   readonly #clock: Clock
-  readonly #streams: StreamLimits
+  readonly #limits: Omit<StreamLimits, 'enter'>
+  readonly #open: OpenStreams
   readonly #maxBodyBytes: number
   readonly #publicUrl: string | undefined
   readonly #origins: ReadonlySet<string>
@@ -173,12 +180,15 @@ class RouteServer {
   readonly #parsed = new WeakMap<Request, unknown>()
 
   constructor(skein: ServedSkein, options: HandlerOptions) {
-    const { auth, heartbeatMs = 5_000, maxBuffered = 1_000, maxBodyBytes = 2 ** 20, clock = systemClock } = options
+    const { auth, maxBodyBytes = 2 ** 20, clock = systemClock } = options
     this.#skein = skein
     this.#authenticator = createAuthenticator(skein, auth, clock)
     this.#clock = clock
     this.#views = new Views(skein, clock)
-    this.#streams = { heartbeatMs, maxBuffered }
+    const { heartbeatMs = 5_000, maxBuffered = 10_000, maxStreams = 1_000 } = options
+    const feeds = new TreeFeeds(skein, { maxBuffered, maxBufferedBytes: 8 * 2 ** 20 })
+    this.#limits = { heartbeatMs, maxBuffered, feeds }
+    this.#open = new OpenStreams(maxStreams)
     this.#maxBodyBytes = maxBodyBytes
     this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
     this.#origins = new Set(options.cors)
@@ -201,7 +211,7 @@ class RouteServer {
         request: route.takesAny ? this.#whole(request) : request,
         clock: this.#clock,
         signal: AbortSignal.any([this.#closed.signal, request.signal]),
-        streams: this.#streams,
+        streams: { ...this.#limits, enter: () => this.#open.enter(principal) },
         views: this.#views,
         warn: this.#warn,
         routes,

@@ -98,6 +98,7 @@ async function answer(
     clock,
     signal,
     heartbeatMs: streams.heartbeatMs,
+    enter: streams.enter,
     failed: (thrown) => ({ jsonrpc: '2.0', id, error: toRpcError(thrown) }),
     last: '',
   })

@@ -144,6 +144,7 @@ function streamOf(answering: Answering, completion: Completion, withUsage: boole
     clock,
     signal,
     heartbeatMs: streams.heartbeatMs,
+    enter: streams.enter,
     headers: headersOf(completion),
     failed: (thrown) => errorOf(toProblem(thrown)),
   })

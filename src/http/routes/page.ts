@@ -140,7 +140,7 @@ const viewStream = route({
       for (const [root, thread] of texts) sources.push(textSource(await useTree(root), thread))
       sources.push(...(await commonSources({ skein, principal, views, signal }, query)))
       const events = new ViewEvents(sources, { clock, signal })
-      return eventStream(events, { clock, signal, heartbeatMs: beatOf(streams) })
+      return eventStream(events, { clock, signal, heartbeatMs: beatOf(streams), enter: streams.enter })
     } catch (thrown) {
       release()
       throw thrown

@@ -9,7 +9,7 @@ import { route } from '../route.js'
 import type { RouteAnswer, RouteScene } from '../route.js'
 import { messageId, threadId } from '../schemas.js'
 import { multiplex, parseCursors } from '../stream/multiplex.js'
-import { eventStream, toStreamed } from '../stream/server-sent-events.js'
+import { eventStream, eventTexts, toStreamed } from '../stream/server-sent-events.js'
 import type { StreamedEvent } from '../stream/server-sent-events.js'
 import { openTreeInbox } from '../stream/tree-inbox.js'
 import type { TreeInbox } from '../stream/tree-inbox.js'
@@ -37,7 +37,7 @@ function rangeOf({ request }: Streaming, { from, until }: Range): Pick<EventOpti
 }
 
 function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<StreamedEvent>): Response {
-  return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs })
+  return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
 }
 
 async function* streamed(source: AsyncIterable<SkeinEvent>): AsyncGenerator<StreamedEvent> {
@@ -74,8 +74,13 @@ const treeEvents = route({
   answer: events,
   async run({ skein, params: { root }, query, ...scene }) {
     const { signal, streams } = scene
+    const { from, until } = rangeOf(scene, query)
     await checkRoot(skein, root)
-    const source = skein.events({ root, ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })
+    if (until === undefined) {
+      const { heartbeatMs, enter, feeds } = streams
+      return eventTexts(feeds.read(root, from), { clock: scene.clock, signal, heartbeatMs, enter })
+    }
+    const source = skein.events({ root, until, signal, maxBuffered: streams.maxBuffered, ...defined({ from }) })
     return streamOf(scene, streamed(source))
   },
 })
@@ -108,16 +113,22 @@ const runText = route({
   async run({ skein, params, signal, streams }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
+    const leave = streams.enter()
     const { textStream } = run.streams({ signal, maxBuffered: streams.maxBuffered })
     const pieces = textStream[Symbol.asyncIterator]()
     const encoder = new TextEncoder()
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        const { done, value } = await pieces.next()
-        if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
+        const { done, value } = await pieces.next().catch((thrown: unknown) => {
+          leave()
+          throw thrown
+        })
+        if (!done) return controller.enqueue(encoder.encode(value))
+        leave()
+        controller.close()
       },
       async cancel() {
+        leave()
         await pieces.return?.()
       },
     })

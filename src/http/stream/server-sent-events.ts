@@ -17,6 +17,8 @@ export interface EventStreamOptions {
   readonly heartbeatMs: number
   /** Ends the stream. */
   readonly signal: AbortSignal
+  /** Counts it, or throws; what it returns is called once, at the end of the stream. */
+  readonly enter?: () => () => void
 }
 
 /** One event of a stream: its name, its data as JSON, and the cursor to go on from where it is durable. */
@@ -36,6 +38,12 @@ function textOf({ event, data, id }: StreamedEvent): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
+const encoder = new TextEncoder()
+
+export function bytesOf(event: StreamedEvent): Uint8Array {
+  return encoder.encode(textOf(event))
+}
+
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -53,19 +61,31 @@ interface Wording {
 
 /** The answer begins at once, also where nothing has happened yet. */
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
-  const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
   const iterator = events[Symbol.asyncIterator]()
+  const texts: Texts = {
+    async next() {
+      const { done, value } = await iterator.next()
+      return done ? undefined : textOf(value)
+    },
+    stop: () => void iterator.return?.(),
+  }
+  return eventTexts(texts, options)
+}
+
+/** The same of events that are written already. */
+export function eventTexts(events: Texts, options: EventStreamOptions): Response {
+  const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
   let isOver = false
   const texts: Texts = {
     async next() {
       if (isOver) return undefined
-      const { done, value } = await iterator.next()
-      if (!done) return textOf(value)
+      const text = await events.next()
+      if (text !== undefined) return text
       isOver = true
       // A server that closes ends its streams too, but they have not come to their end.
       return options.signal.aborted ? undefined : textOf({ event: 'end', data: {} })
     },
-    stop: () => void iterator.return?.(),
+    stop: () => events.stop(),
   }
   const failed = (thrown: unknown): string => textOf(lastWord(thrown))
   return textStream(texts, options, { begin: `retry: 1000\n\n${beat()}`, beat, failed })
@@ -109,8 +129,8 @@ export function dataStream(
 }
 
 /** What is written, piece by piece; undefined at its end. */
-interface Texts {
-  next(): Promise<string | undefined>
+export interface Texts {
+  next(): Promise<string | Uint8Array | undefined>
   stop(): void
 }
 
@@ -119,7 +139,7 @@ function textStream(
   options: EventStreamOptions,
   { begin, beat, failed, headers: more = {} }: Wording,
 ): Response {
-  const encoder = new TextEncoder()
+  const leave = entered(texts, options)
   const source = new TimedTexts(texts, options)
   const stop = (): void => source.stop()
   const body = new ReadableStream<Uint8Array>(
@@ -133,7 +153,7 @@ function textStream(
           const next = await source.next()
           if (!next) return controller.enqueue(encoder.encode(beat()))
           if (next.text === undefined) return finish(controller)
-          controller.enqueue(encoder.encode(next.text))
+          controller.enqueue(typeof next.text === 'string' ? encoder.encode(next.text) : next.text)
         } catch (thrown) {
           controller.enqueue(encoder.encode(failed(thrown)))
           finish(controller)
@@ -141,6 +161,7 @@ function textStream(
       },
       cancel() {
         options.signal.removeEventListener('abort', stop)
+        leave()
         stop()
       },
     },
@@ -149,12 +170,23 @@ function textStream(
   )
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     options.signal.removeEventListener('abort', stop)
+    leave()
     controller.close()
   }
   return new Response(body, { headers: { ...headers, ...more } })
 }
 
-type Arrived = { readonly text: string | undefined } | { readonly thrown: unknown }
+/** What is open already ends where it is one too many. */
+function entered(texts: Texts, { enter }: EventStreamOptions): () => void {
+  try {
+    return enter?.() ?? (() => undefined)
+  } catch (thrown) {
+    texts.stop()
+    throw thrown
+  }
+}
+
+type Arrived = { readonly text: string | Uint8Array | undefined } | { readonly thrown: unknown }
 
 /** Texts, and the beats of a clock while there is none. It has one timer at most, and none between two questions. */
 class TimedTexts {
@@ -170,7 +202,7 @@ class TimedTexts {
   }
 
   /** Undefined: it is time to say what time it is. Not asked again before it has answered. */
-  async next(): Promise<{ readonly text: string | undefined } | undefined> {
+  async next(): Promise<{ readonly text: string | Uint8Array | undefined } | undefined> {
     this.#ask()
     if (!this.#arrived) await this.#somethingOrTime()
     const arrived = this.#arrived

@@ -13,7 +13,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import { serialOf } from '../../../actors/thread/travel/lineage.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
 import { chainStart, createEntryReader, chainHash } from './journal.js'
-import { thaw } from './snapshot.js'
+import { thaw, thawHistory } from './snapshot.js'
 import type { JournalTail, SnapshotSource } from './snapshot.js'
 
 /** Entries that are read at once. */
@@ -74,10 +74,13 @@ export async function foldTo(backend: Backend, id: string, last = Infinity): Pro
   return state
 }
 
-/** Reads the part of the transcript that was skipped. */
-export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
-  const { state } = await wakeWhole(backend, id)
-  transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+/** Reads the part of the transcript that was skipped: from the snapshot if that has it, else by folding the journal. */
+export async function hydrate(backend: Backend, { id, transcript, lineage }: ThreadState): Promise<void> {
+  // A snapshot may be from before a rewind: its messages are then others.
+  const packed = lineage.rewound === undefined ? thawHistory(id, await backend.snapshots.get(id)) : undefined
+  const isEnough = packed && packed.length >= transcript.skipped
+  const messages = isEnough ? packed : (await wakeWhole(backend, id)).state.transcript.items
+  transcript.items = [...messages.slice(0, transcript.skipped), ...transcript.items]
   transcript.skipped = 0
 }
 

@@ -15,7 +15,7 @@ import { steadyClock } from '../../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../../core/failure.js'
 import { storeClosed } from '../../checks.js'
 import { Requests } from './requests.js'
-import type { PendingRequest } from './requests.js'
+import type { PendingRequest, TakeAnswer } from './requests.js'
 import { after, sleep } from './timers.js'
 
 export interface ConnectionOptions {
@@ -34,6 +34,8 @@ const pauseMs = 50
 /** After two pings without an answer the connection is taken for dead: a cut cable sends no notice. */
 const pingMs = 2_000
 const oldestVersion = [2, 10] as const
+/** From here on a server answers one question with many messages. */
+const batchVersion = [2, 11] as const
 /** No quorum, no leader, not ready yet. A full stream or disk is none of these. */
 const transientCodes: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
 
@@ -91,6 +93,11 @@ export class ServerConnection {
     }
   }
 
+  /** Whether the server that it is connected to answers one question with many messages. */
+  get hasBatches(): boolean {
+    return isAtLeast(this.nc.info?.version ?? '0', batchVersion)
+  }
+
   /** A subject that nobody has used before. */
   inbox(): string {
     return createInbox(this.#inboxPrefix)
@@ -118,6 +125,11 @@ export class ServerConnection {
   request(request: Omit<PendingRequest, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Requests['ask']> {
     // A request whose answer is lost is repeated the sooner: a third of a long lease would be too long to wait for it.
     return this.#requests.ask({ ...request, timeoutMs: Math.min(request.timeoutMs ?? requestMs, requestMs) })
+  }
+
+  /** A request with several answers; to be used within `ask` or `persist`. */
+  read(request: Pick<PendingRequest, 'subject' | 'payload'>, take: TakeAnswer): Promise<void> {
+    return this.#requests.read({ subject: request.subject, payload: request.payload, timeoutMs: 2 * requestMs }, take)
   }
 
   async persist<T>(what: string, attempt: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {
@@ -244,11 +256,15 @@ export function apiCode(thrown: unknown): number | undefined {
   return thrown instanceof JetStreamApiError ? thrown.code : undefined
 }
 
+function isAtLeast(version: string, [oldestMajor, oldestMinor]: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)
+}
+
 function checkVersion({ info }: NatsConnection, address: string): void {
   const version = info?.version ?? '0'
-  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (isAtLeast(version, oldestVersion)) return
   const [oldestMajor, oldestMinor] = oldestVersion
-  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return
   throw new SkeinError(
     'BAD_OPTION',
     `the NATS server at ${address} has version ${version}; Skein needs ${oldestMajor}.${oldestMinor} or newer (older ` +

@@ -1,6 +1,6 @@
 /**
- * Reading from streams: one message, or all that a filter finds. Owns the consumer of a scan, which lives as long as
- * the scan.
+ * Reading from streams: one message, or all that a filter finds, for one question where the server answers so
+ * (direct.ts) and else by a consumer. Owns the consumer of a scan, which lives as long as the scan.
  *
  * - `get` and `last` read from the stream's leader: every acknowledged message is seen.
  * - A scan asks for no more messages than there are, in batches that fit into memory, and ends.
@@ -10,27 +10,17 @@
  *   and `rest` asks the leader for what a scan has not given.
  */
 import { headers as noHeaders, nanos } from '@nats-io/transport-node'
-import type { Msg, MsgHdrs } from '@nats-io/transport-node'
+import type { Msg } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
 import { defined } from '../../../core/defined.js'
 import { after, every } from './timers.js'
 import { ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
+import { directBatch, directGet } from './direct.js'
+import type { Query, StreamMessage } from './direct.js'
 
-export interface StreamMessage {
-  readonly subject: string
-  readonly seq: number
-  readonly headers: MsgHdrs
-  readonly data: Uint8Array
-  /** When the server stored it. */
-  readonly at: number
-}
-
-type Query =
-  | { readonly last_by_subj: string }
-  | { readonly seq: number; readonly next_by_subj: string }
-  | { readonly seq: number }
+export type { StreamMessage } from './direct.js'
 
 export interface Scan {
   readonly stream: string
@@ -47,6 +37,8 @@ export interface Scan {
   readonly about?: number
 }
 
+type EachMessage = (message: StreamMessage) => boolean | void
+
 /** How far a scan has come: its consumer, and the last batch that it gave. */
 interface ScanProgress {
   readonly consumer: string
@@ -62,6 +54,8 @@ const batchSize = 500
 /** So that long messages do not pile up in memory. */
 const batchBytes = 16 * 1024 * 1024
 const batchMs = 5_000
+/** What one question may bring beside the headers that were asked for; where there is more, a consumer leaves it out. */
+const lastBytes = 256 * 1024
 /** Ends a batch early: messages that are removed while they are asked for never come, and nothing else says so. */
 const removedMs = 250
 /** Statuses that say that there are no messages, or no more of them. */
@@ -81,9 +75,8 @@ export class StreamReader {
   get(stream: string, query: Query, until?: number): Promise<StreamMessage | undefined> {
     const { jsm } = this.#connection
     const attempt = async (): Promise<StreamMessage | undefined> => {
-      const found = await (this.replicated
-        ? firstAnswer(() => jsm.streams.getMessage(stream, query))
-        : jsm.direct.getMessage(stream, query))
+      if (!this.replicated) return directGet(this.#connection, stream, query)
+      const found = await firstAnswer(() => jsm.streams.getMessage(stream, query))
       return found
         ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() }
         : undefined
@@ -96,7 +89,52 @@ export class StreamReader {
   }
 
   /** Gives the messages in order until there are no more or `each` returns false. */
-  async scan(scan: Scan, each: (message: StreamMessage) => boolean | void): Promise<void> {
+  async scan(scan: Scan, each: EachMessage): Promise<void> {
+    const isDirect = !this.replicated && this.#connection.hasBatches
+    if (!isDirect) return this.#scanByConsumer(scan, each)
+    return scan.last ? this.#scanLast(scan, each) : this.#scanRange(scan, each)
+  }
+
+  async #scanLast(scan: Scan, each: EachMessage): Promise<void> {
+    const { stream, filter, headersOnly } = scan
+    const found = await this.#connection.persist('reading', () =>
+      directBatch(this.#connection, stream, {
+        multi_last: [filter],
+        max_bytes: headersOnly ? lastBytes : batchBytes,
+      }),
+    )
+    // There are too many, or the stream is on an older server than the one that answers.
+    if (!found || found.pending > 0) return this.#scanByConsumer(scan, each)
+    for (const message of found.messages) if (each(message) === false) return
+  }
+
+  async #scanRange(scan: Scan, each: EachMessage): Promise<void> {
+    const { stream, filter, headersOnly, about = batchSize } = scan
+    let from = scan.from ?? 1
+    let pending = Infinity
+    while (pending > 0) {
+      const batch = Math.min(pending, about, batchSize)
+      const found = headersOnly
+        ? undefined
+        : await this.#connection.persist('reading', () =>
+            directBatch(this.#connection, stream, {
+              seq: from,
+              next_by_subj: filter,
+              batch,
+              max_bytes: batchBytes,
+            }),
+          )
+      if (!found) return this.#scanByConsumer({ ...scan, from }, each)
+      for (const message of found.messages) {
+        from = message.seq + 1
+        if (each(message) === false) return
+      }
+      // Of those that were there when it began: others may come as fast as they are read.
+      pending = found.messages.length === 0 ? 0 : Math.min(found.pending, pending - found.messages.length)
+    }
+  }
+
+  async #scanByConsumer(scan: Scan, each: EachMessage): Promise<void> {
     const { upTo } = scan
     let last = 0
     let progress: ScanProgress | undefined
@@ -122,11 +160,7 @@ export class StreamReader {
   }
 
   /** The messages after the last one that a scan gave, from the leader; nothing where there are no replicas. */
-  async rest(
-    { stream, filter }: Pick<Scan, 'stream' | 'filter'>,
-    last: number,
-    each: (message: StreamMessage) => boolean | void,
-  ): Promise<void> {
+  async rest({ stream, filter }: Pick<Scan, 'stream' | 'filter'>, last: number, each: EachMessage): Promise<void> {
     for (let seq = last + 1; this.replicated;) {
       const message = await this.get(stream, { seq, next_by_subj: filter })
       if (!message || each(message) === false) return

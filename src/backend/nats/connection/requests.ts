@@ -2,8 +2,8 @@
  * Requests to JetStream and their answers, over one subscription. The client's own `request` makes an error and three
  * promises for every request that succeeds, which is a tenth of the work of a busy host. Owns the open requests.
  *
- * - A request ends once: with its answer, when nobody answers the subject, when this user lacks the permission, or at
- *   its deadline.
+ * - A request ends once: with its answer or the last of its answers, when nobody answers the subject, when this user
+ *   lacks the permission, or at its deadline.
  */
 import { errors } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection, PermissionViolationError } from '@nats-io/transport-node'
@@ -19,9 +19,12 @@ export interface PendingRequest {
   readonly timeoutMs: number
 }
 
+/** Whether the request has its answer, or waits for more messages. */
+export type TakeAnswer = (message: Msg) => 'ended' | 'more'
+
 interface OpenRequest {
   readonly subject: string
-  resolve(answer: string): void
+  take(message: Msg): void
   reject(error: Error): void
 }
 
@@ -47,7 +50,12 @@ export class Requests {
 
   /** The answer of the server; its refusal is thrown as a JetStreamApiError. */
   async ask(request: PendingRequest): Promise<z.infer<typeof answerSchema>> {
-    const answer = answerSchema.parse(JSON.parse(await this.#send(request)))
+    let text = ''
+    await this.read(request, (message) => {
+      text = message.string()
+      return 'ended'
+    })
+    const answer = answerSchema.parse(JSON.parse(text))
     if (answer.error) throw new JetStreamApiError(answer.error)
     return answer
   }
@@ -57,7 +65,8 @@ export class Requests {
     for (const request of [...this.#open.values()]) if (request.subject === violation.subject) request.reject(violation)
   }
 
-  #send({ subject, payload, headers, timeoutMs }: PendingRequest): Promise<string> {
+  /** Gives every answer to `take` until that says that it was the last one. */
+  read({ subject, payload, headers, timeoutMs }: PendingRequest, take: TakeAnswer): Promise<void> {
     return new Promise((resolve, reject) => {
       const token = (this.#count++).toString(36)
       const end = (): void => {
@@ -66,9 +75,10 @@ export class Requests {
       }
       const request: OpenRequest = {
         subject,
-        resolve(answer) {
+        take(message) {
+          if (take(message) === 'more') return
           end()
-          resolve(answer)
+          resolve()
         },
         reject(error) {
           end()
@@ -90,7 +100,7 @@ export class Requests {
     const request = this.#open.get(message.subject.slice(this.#inbox.length + 1))
     if (message.data.length === 0 && message.headers?.code === noResponders)
       request?.reject(new errors.NoRespondersError(request.subject))
-    else request?.resolve(message.string())
+    else request?.take(message)
   }
 
   #failAll(error: Error): void {

@@ -6,11 +6,13 @@
  */
 import { defined } from '../../../core/defined.js'
 import { listedAtOnce } from '../../checks.js'
-import type { Journal, StoredEntry } from '../../port.js'
+import type { Journal, JournalRange, StoredEntry } from '../../port.js'
 import type { Scan, StreamMessage } from '../connection/read.js'
 import type { NatsContext } from '../context.js'
 import { partitionOf } from '../subjects.js'
 import { entryOfCommit, noteOfCommit } from './commit-message.js'
+
+type Wanted = JournalRange & { readonly limit: number }
 
 /** A range of the stream up to this length is read, a longer one is searched first. */
 const shortRange = 256
@@ -26,17 +28,21 @@ export function createNatsJournal({ reader, subjects, partitions, payloadOf, ass
   }
 
   /** Messages with records after a sequence of their thread; none that was acknowledged is missing. */
-  async function collect(scan: Scan, limit: number, after = 0): Promise<StreamMessage[]> {
+  async function collect(scan: Scan, { limit, bytes = Infinity, after = 0 }: Wanted): Promise<StreamMessage[]> {
     const found: StreamMessage[] = []
+    let left = bytes
     let last = (scan.from ?? 1) - 1
     const each = (message: StreamMessage): boolean => {
       const note = noteOfCommit(message)
-      if (note.entry && note.seq > after) found.push(message)
+      if (note.entry && note.seq > after) {
+        found.push(message)
+        left -= note.entry.bytes
+      }
       last = message.seq
-      return found.length < limit
+      return found.length < limit && left > 0
     }
     await reader.scan(scan, each)
-    if (found.length < limit) await reader.rest(scan, last, each)
+    if (found.length < limit && left > 0) await reader.rest(scan, last, each)
     return found
   }
 
@@ -53,7 +59,7 @@ export function createNatsJournal({ reader, subjects, partitions, payloadOf, ass
   }
 
   return {
-    async read(thread, { after = 0, limit = Infinity } = {}) {
+    async read(thread, { after = 0, limit = Infinity, bytes } = {}) {
       assertOpen()
       const last = await reader.last(stream, subjects.logOf(partitionOf(thread, partitions), thread))
       if (!last || limit <= 0) return []
@@ -63,13 +69,14 @@ export function createNatsJournal({ reader, subjects, partitions, payloadOf, ass
       const first = born || last.seq
       const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
       const about = limit < Infinity ? limit : undefined
-      return entries(await collect({ stream, filter: last.subject, from, ...defined({ about }) }, limit, after))
+      const scan = { stream, filter: last.subject, from, ...defined({ about }) }
+      return entries(await collect(scan, { limit, after, ...defined({ bytes }) }))
     },
-    async readTree(root, { after = 0, limit = listedAtOnce } = {}) {
+    async readTree(root, { after = 0, limit = listedAtOnce, bytes } = {}) {
       assertOpen()
       if (limit <= 0) return []
       const scan = { stream, filter: subjects.logOfTree(root), from: Math.max(1, after + 1), about: limit }
-      return entries(await collect(scan, limit))
+      return entries(await collect(scan, { limit, ...defined({ bytes }) }))
     },
   }
 }
