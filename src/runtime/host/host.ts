@@ -22,7 +22,7 @@ import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { HeldPartition } from './partition.js'
 import type { PartitionOptions } from './partition.js'
-import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
+import { catchUpTopic, tellRemoval } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
 import type { Outbox } from '../resident/outbox.js'
 import type { Resident } from '../resident/resident.js'
@@ -369,7 +369,7 @@ export class Host {
   #removed(root: string): void {
     for (const partition of this.#partitions.values()) partition.forget(root)
     this.#partitionOptions.retained.forget(root)
-    this.#options.backend.signals.publish(treeTopic(root), asSignal({ kind: 'removed' }))
+    tellRemoval(this.#options.backend, root)
     this.#options.removed()
   }
 

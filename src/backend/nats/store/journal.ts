@@ -23,12 +23,7 @@ export function createNatsJournal(
 ): Journal {
   const stream = subjects.streams.log
 
-  async function entries(messages: readonly StreamMessage[]): Promise<StoredEntry[]> {
-    const all = await Promise.all(
-      messages.map(async (message) => entryOfCommit(noteOfCommit(message), message, await payloadOf(message))),
-    )
-    return all.filter((entry) => entry !== undefined)
-  }
+  const entries = (messages: readonly StreamMessage[]): Promise<StoredEntry[]> => entriesIn(messages, payloadOf)
 
   /** Messages with records after a sequence of their thread; none that was acknowledged is missing. */
   async function collect(scan: Scan, limit: number, after = 0): Promise<StreamMessage[]> {
@@ -45,34 +40,31 @@ export function createNatsJournal(
     return found
   }
 
-  /** A place in the stream at or before the first entry with a record after `after`, by binary search. */
-  async function search(subject: string, after: number, [low, high]: readonly [number, number]): Promise<number> {
-    let [from, to] = [low, high]
-    while (to - from > shortRange) {
-      const middle = Math.floor((from + to) / 2)
-      const message = await reader.get(stream, { seq: middle, next_by_subj: subject })
-      if (message && noteOfCommit(message).seq <= after) from = message.seq + 1
-      else to = middle
-    }
-    return from
+  /** What can be read without asking for the last message of the thread first. */
+  async function readKnown(
+    thread: string,
+    { after, limit }: { readonly after: number; readonly limit: number },
+  ): Promise<readonly StoredEntry[] | undefined> {
+    const known = recall(thread)
+    if (known && known.seq <= after) return []
+    if (!known || after > 0 || limit < Infinity) return undefined
+    const filter = subjects.log(partitionOf(thread, partitions), known.root, thread)
+    return entries(await collect({ stream, filter, from: known.born }, limit))
   }
 
   return {
     async read(thread, { after = 0, limit = Infinity } = {}) {
       assertOpen()
-      const known = recall(thread)
-      if (known && known.seq <= after) return []
-      if (known && after === 0 && limit === Infinity) {
-        const filter = subjects.log(partitionOf(thread, partitions), known.root, thread)
-        return entries(await collect({ stream, filter, from: known.born }, limit))
-      }
+      const known = await readKnown(thread, { after, limit })
+      if (known) return known
       const last = await reader.last(stream, subjects.logOf(partitionOf(thread, partitions), thread))
       if (!last || limit <= 0) return []
       const { seq, born, entry } = noteOfCommit(last)
       if (seq <= after) return []
       if (entry && entry.first <= after + 1) return entries([last])
       const first = born || last.seq
-      const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
+      const from =
+        after === 0 ? first : await search({ reader, subjects }, { subject: last.subject, after }, [first, last.seq])
       const about = limit < Infinity ? limit : undefined
       return entries(await collect({ stream, filter: last.subject, from, ...defined({ about }) }, limit, after))
     },
@@ -83,4 +75,30 @@ export function createNatsJournal(
       return entries(await collect(scan, limit))
     },
   }
+}
+
+async function entriesIn(
+  messages: readonly StreamMessage[],
+  payloadOf: NatsContext['payloadOf'],
+): Promise<StoredEntry[]> {
+  const all = await Promise.all(
+    messages.map(async (message) => entryOfCommit(noteOfCommit(message), message, await payloadOf(message))),
+  )
+  return all.filter((entry) => entry !== undefined)
+}
+
+/** A place in the stream at or before the first entry with a record after `after`, by binary search. */
+async function search(
+  { reader, subjects }: Pick<NatsContext, 'reader' | 'subjects'>,
+  { subject, after }: { readonly subject: string; readonly after: number },
+  [low, high]: readonly [number, number],
+): Promise<number> {
+  let [from, to] = [low, high]
+  while (to - from > shortRange) {
+    const middle = Math.floor((from + to) / 2)
+    const message = await reader.get(subjects.streams.log, { seq: middle, next_by_subj: subject })
+    if (message && noteOfCommit(message).seq <= after) from = message.seq + 1
+    else to = middle
+  }
+  return from
 }
