@@ -40,8 +40,21 @@ function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<S
   return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
 }
 
-async function* streamed(source: AsyncIterable<SkeinEvent>): AsyncGenerator<StreamedEvent> {
-  for await (const event of source) yield toStreamed(event)
+/** Not a generator, which would wait for the next event before it ends. */
+function streamed(source: AsyncIterable<SkeinEvent>): AsyncIterable<StreamedEvent> {
+  const events = source[Symbol.asyncIterator]()
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const { done, value } = await events.next()
+        return done ? { done, value: undefined } : { done: false, value: toStreamed(value) }
+      },
+      async return() {
+        await events.return?.()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
 }
 
 const threadEvents = route({
@@ -55,11 +68,9 @@ const threadEvents = route({
   answer: events,
   async run({ skein, params, query, ...scene }) {
     const thread = await skein.threads.get(params.thread)
-    const { signal, streams } = scene
-    return streamOf(
-      scene,
-      streamed(thread.events({ ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })),
-    )
+    // Whoever leaves, or closes the server, ends the stream, and that ends these.
+    const events = thread.events({ ...rangeOf(scene, query), maxBuffered: scene.streams.maxBuffered })
+    return streamOf(scene, streamed(events))
   },
 })
 
