@@ -82,6 +82,10 @@ export interface Head {
   readonly unread?: number
   /** Messages that read otherwise than they were recorded. */
   readonly edits?: number
+  /** The thread whose past it began with, and the last record of it that it has. */
+  readonly forkedFrom?: { readonly thread: string; readonly seq: number }
+  /** The last record with which it went back. */
+  readonly rewound?: number
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -306,6 +310,8 @@ export interface Lease {
   readonly epoch: number
   /** Aborted when the lease is lost or released. */
   readonly lost: AbortSignal
+  /** What `heads.restless` gives, where the take-over has read it and nobody can have written since. */
+  readonly restless?: readonly StoredHead[]
   release(): Promise<void>
 }
 

@@ -101,7 +101,7 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
   app.get('/openapi.json', async ({ req }) => jsonResponse(openapiOf((await server.knows(req.raw)) ? skein : {})))
   for (const path of ['/ui', '/ui/*'])
-    app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length)))
+    app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length), req.raw))
   app.notFound((context) => problemResponse(notFound(context)))
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
@@ -136,9 +136,9 @@ function openapiOf({ endpoints }: Pick<ServedSkein, 'endpoints'>): SkeinHandler[
   return createOpenApi(routes, { title: 'Skein', version: '1', endpoints: endpoints?.list() ?? [] })
 }
 
-async function pageAt(path: string): Promise<Response> {
+async function pageAt(path: string, request: Request): Promise<Response> {
   try {
-    return await servePage(path)
+    return await servePage(path, request)
   } catch (thrown) {
     return problemResponse(toProblem(thrown))
   }

@@ -68,6 +68,7 @@ const statuses: Partial<Record<FailureCode, number>> = {
   TOOL_PATH_ESCAPE: 400,
   FILES_QUOTA: 413,
   COMMAND_REFUSED: 409,
+  EFFECTS_CROSSED: 409,
   QUOTA_REACHED: 429,
   MODEL_RATE_LIMITED: 503,
   STREAM_LAGGED: 503,
@@ -107,6 +108,7 @@ const toldFields: ReadonlySet<string> = new Set([
   'tag',
   'limit',
   'hosted',
+  'crossing',
 ])
 
 /** Whatever was thrown, as a problem; what is none of ours tells nothing about itself. */

@@ -8,7 +8,7 @@ import type { Files } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route } from '../route.js'
-import { count, done, flag, isDone, threadId } from '../schemas.js'
+import { count, done, flag, isDone, pointInQuery, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 const filePath = z
@@ -23,13 +23,20 @@ const readFile = route({
   name: 'read_file',
   summary:
     'A file of a thread (with ranges of bytes), with `list` the entries of a directory, with `stat` what it is, with ' +
-    '`link` what a link is itself and where it leads, with `usage` how much all files take.',
+    '`link` what a link is itself and where it leads, with `usage` how much all files take; with `at` as it was then.',
   scope: 'read',
   params: file,
-  query: { list: flag.optional(), stat: flag.optional(), link: flag.optional(), usage: flag.optional() },
+  query: {
+    list: flag.optional(),
+    stat: flag.optional(),
+    link: flag.optional(),
+    usage: flag.optional(),
+    at: pointInQuery.optional(),
+  },
   answer: { status: 200, type: 'bytes', description: 'The content, `{ entries }`, or `{ kind, size, mode, at }`' },
   async run({ skein, params, query, request }) {
-    const files = await (await skein.threads.get(params.thread)).files.snapshot()
+    const all = (await skein.threads.get(params.thread)).files
+    const files = await (query.at ? all.at(query.at) : all.snapshot())
     const path = `/${params.path}`
     if (query.usage) return jsonResponse(await files.usage())
     if (query.link) return jsonResponse(await linkOf(files, path))

@@ -20,11 +20,11 @@ import { SkeinError } from '../../core/failure.js'
 import type { StopReason, TurnEnded } from '../../core/records/record.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
+import { Flushes } from './flushes.js'
 import { HeldPartition } from './partition.js'
 import type { PartitionOptions } from './partition.js'
 import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
-import type { Outbox } from '../resident/outbox.js'
 import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
 import { RestSnapshots } from './rest-snapshots.js'
@@ -72,7 +72,7 @@ export class Host {
   readonly #partitions = new Map<number, HeldPartition>()
   readonly #resting: RestingThreads
   readonly #restSnapshots: RestSnapshots
-  readonly #dirty = new Set<Outbox>()
+  readonly #flushes = new Flushes()
   readonly #stops: (() => void)[] = []
   readonly #partitionOptions: PartitionOptions
   /** Unfinished threads that this host was told to leave alone, by the roots of their trees. */
@@ -81,7 +81,6 @@ export class Host {
   #due: DueThread[] = []
   #nextDue = 0
   #wakers = 0
-  #flushing = false
   /** How many partitions it should hold. */
   #share = 0
   /** Partitions that it is taking. */
@@ -109,7 +108,7 @@ export class Host {
       lastTries: new LastTries(),
       retained: new RetainedStates((woken) => this.#restSnapshots.take(woken)),
       leaves: (woken) => this.#restSnapshots.take(woken),
-      flushSoon: (outbox) => this.#flushSoon(outbox),
+      flushSoon: (outbox) => this.#flushes.add(outbox),
       turnEnded: (state, ended) => this.#turnEnded(state, ended),
       rested: (partition, resident) => this.#resting.add(resident, partition),
       notResting: (resident) => void this.#resting.delete(resident),
@@ -240,7 +239,7 @@ export class Host {
     lease.lost.addEventListener('abort', () => this.#lost(partition), { once: true })
     if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(partition) : this.#lost(partition)
     try {
-      const { due, alarms, damaged, leftAlone } = await findUnfinished(backend, number, settings.resuming)
+      const { due, alarms, damaged, leftAlone } = await findUnfinished(backend, lease, settings.resuming)
       for (const { thread, why } of damaged) partition.mend(thread, why)
       for (const { thread, at } of alarms) partition.alarm(thread, at)
       this.#wakeAll(partition, due)
@@ -317,7 +316,7 @@ export class Host {
     const { backend, settings } = this.#options
     const { partition: number } = partition.lease
     try {
-      const { due } = await findUnfinished(backend, number, settings.resuming)
+      const { due } = await findUnfinished(backend, { partition: number }, settings.resuming)
       if (!this.#closing) this.#wakeAll(partition, due)
     } catch (thrown) {
       settings.warn(`threads of partition ${number} that lacked a definition could not be looked for`, thrown)
@@ -354,19 +353,6 @@ export class Host {
     if (path.length > 1) return
     const why = failed?.message ?? detail
     this.#options.settings.onHostEvent({ type: 'turn', thread, agent, reason, ...defined({ why }) })
-  }
-
-  /** All outboxes that fill in one turn of the event loop are flushed together. */
-  #flushSoon(outbox: Outbox): void {
-    this.#dirty.add(outbox)
-    if (this.#flushing) return
-    this.#flushing = true
-    setImmediate(() => {
-      this.#flushing = false
-      const dirty = [...this.#dirty]
-      this.#dirty.clear()
-      for (const each of dirty) void each.flush()
-    })
   }
 
   /** A tree was removed: nothing of it stays in memory, and its watchers are told. */

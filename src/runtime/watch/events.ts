@@ -143,5 +143,7 @@ function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal)
   }
   if (record.type === 'model.replied')
     return { ...record, ...origin, callIds: record.calls.map((_, index) => callId(record.step, index)) }
+  // The past of a fork is no news, and may be long.
+  if (record.type === 'thread.based') return { ...record, past: { parts: [] }, blobs: [], ...origin }
   return { ...record, ...origin }
 }

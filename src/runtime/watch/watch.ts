@@ -22,6 +22,7 @@ import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from '
 import { holds, lastOf, parseCursor } from './cursor.js'
 import type { Cursor } from './cursor.js'
 import { EarlyDeltas } from './early-deltas.js'
+import { standsOnPast } from '../../core/records/travel.js'
 import { createDeltaFilter } from './delta-filter.js'
 import { lagged, mostWaitingBytes, removed, skeinClosed } from './watch-errors.js'
 
@@ -226,8 +227,9 @@ class Watch {
   #onCommit(signal: CommitSignal): void {
     const first = signal.records[0]?.seq ?? 0
     const last = lastSeq(signal.records)
-    // A gap; or a later commit with an earlier record, which is of another thread with the same id (FW5).
-    if (first > this.#at.seq + 1 || (signal.position > this.#at.position && last <= this.#at.seq)) this.#catchUp()
+    // A gap; a later commit with an earlier record, of another thread with the same id (FW5); a record with a past.
+    const isOther = signal.position > this.#at.position && last <= this.#at.seq
+    if (first > this.#at.seq + 1 || isOther || signal.records.some(standsOnPast)) this.#catchUp()
     else this.#take(signal, last)
   }
 

@@ -44,6 +44,8 @@ export interface CommitNote {
   readonly entry?: Omit<Entry, 'body'> & { readonly bytes: number }
   /** How many mails it sends. */
   readonly sends: number
+  /** Whether there may be a snapshot of the thread; absent in messages of earlier versions. */
+  readonly snapshot?: boolean
   /** The thread is a root, and its tree is being removed. */
   readonly removed?: true
   /** Absent when it is in the payload. */
@@ -62,6 +64,7 @@ const noteSchema: z.ZodType<CommitNote> = z.object({
   born: z.number(),
   entry: z.object({ first: z.number(), count: z.number(), hash: z.string(), bytes: z.number() }).exactOptional(),
   sends: z.number(),
+  snapshot: z.boolean().exactOptional(),
   removed: z.literal(true).exactOptional(),
   // J11: checked where heads are read.
   head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
@@ -76,9 +79,10 @@ export interface PackOptions {
   readonly head: Head
   readonly sends: readonly SerializedMail[]
   readonly born: number
+  readonly snapshot: boolean
 }
 
-export function packCommit({ commit, head, sends, born }: PackOptions): PackedCommit {
+export function packCommit({ commit, head, sends, born, snapshot }: PackOptions): PackedCommit {
   const { thread, expected, epoch, entry, removed } = commit
   const body = Buffer.from(entry?.body ?? '')
   const note: CommitNote = {
@@ -88,6 +92,7 @@ export function packCommit({ commit, head, sends, born }: PackOptions): PackedCo
     born,
     ...(entry && { entry: { first: entry.first, count: entry.count, hash: entry.hash, bytes: body.length } }),
     sends: sends.length,
+    snapshot,
     ...(removed && { removed }),
   }
   const whole = JSON.stringify({ ...note, head })
