@@ -83,9 +83,14 @@ function refuse(back: ServerResponse, status: number): void {
 
 function carry(from: IncomingMessage, to: ServerResponse, fault: () => Fault): void {
   let rest = ''
+  let held = ''
   from.setEncoding('utf8')
-  from.on('data', (text: string) => {
+  from.on('data', (next: string) => {
+    held += next
     if (fault() === 'freeze') return
+    // Nothing is lost on the way: it comes late.
+    const text = held
+    held = ''
     if (fault() === 'bytes') {
       for (const byte of Buffer.from(text)) to.write(Uint8Array.of(byte))
       return

@@ -41,9 +41,8 @@ const said = async (world: PageWorld, text: string): Promise<void> => {
 
 /** While it lasts the page says that it is not live, its clocks stand, and nothing can be sent. */
 async function expectStale(page: Page, words: string): Promise<void> {
-  await page.waitForSelector('.link-badge.stale')
+  await page.waitForSelector(`.link-badge.stale:has-text("${words}")`)
   expect(await page.textContent('.link-badge')).toMatch(/^Not live · as of \d\d:\d\d:\d\d/)
-  expect(await page.textContent('.link-badge')).toContain(words)
   expect(await page.locator('.page.stale').count()).toBe(1)
   const clock = await page.evaluate<readonly number[]>(
     `new Promise((resolve) => { const first = skeinPage.now(); requestAnimationFrame(() => setTimeout(() => resolve([first, skeinPage.now()]), 50)) })`,
@@ -53,8 +52,8 @@ async function expectStale(page: Page, words: string): Promise<void> {
 
 const broken: readonly (readonly [Fault, string])[] = [
   ['freeze', 'silent'],
-  ['gone', ''],
   [503, 'answers 503'],
+  ['gone', ''],
   [401, 'answers 401'],
   [403, 'answers 403'],
 ]
@@ -65,7 +64,7 @@ it('V2: after a fault that is seen, the page knows what the server knows', async
   const { page, faults } = await look(browser, `${proxy.url}/ui/trees/one`)
   await isLive(page)
   await untilEqual(page, world.server.url, 'one')
-  for (const [fault, words] of isWhole ? broken : broken.filter(([fault]) => fault === 'freeze' || fault === 503)) {
+  for (const [fault, words] of isWhole ? broken : broken.slice(0, 2)) {
     proxy.play(fault)
     await said(world, `meanwhile: ${fault}`)
     await expectStale(page, words)
@@ -144,7 +143,7 @@ it('V2: twelve tabs of a browser are live on one connection', async () => {
   await Promise.all(tabs.map(isLive))
   await said(world, 'for all')
   for (const tab of tabs) await untilEqual(tab, world.server.url, 'one')
-  expect(proxy.streams).toBe(1)
+  await expect.poll(() => proxy.streams).toBe(1)
   // A tab that has gone takes its wishes with it, and the others stay live.
   await tabs.shift()?.close()
   await said(world, 'for those who stayed')

@@ -31,7 +31,9 @@ export interface TreeGridProps {
 }
 
 const widthName = 'skein-name-width'
-const nameWidth = signal(Math.min(720, Math.max(160, Number(localStorage.getItem(widthName)) || 340)))
+const chosenWidth = Number(localStorage.getItem(widthName)) || 0
+const nameWidth = signal(Math.min(720, Math.max(160, chosenWidth || 340)))
+const isChosen = signal(chosenWidth > 0)
 
 interface ColumnWidths {
   readonly name: number
@@ -42,8 +44,8 @@ interface ColumnWidths {
 
 /** Narrow boxes leave room for the waterfall first. */
 function columnsOf(width: number): ColumnWidths {
-  const name = Math.min(nameWidth.value, Math.max(180, width * 0.45))
-  return { name, state: width < 620 ? 30 : 148, time: width < 560 ? 0 : 66, tokens: width < 760 ? 0 : 62 }
+  const name = Math.min(nameWidth.value, Math.max(180, width * (isChosen.value ? 0.6 : 0.34)))
+  return { name, state: width < 620 ? 30 : 156, time: width < 560 ? 0 : 66, tokens: width < 760 ? 0 : 62 }
 }
 
 const deepest = 8
@@ -93,6 +95,7 @@ function Head({ columns }: { columns: ColumnWidths }): VNode {
       'pointerup',
       () => {
         target.removeEventListener('pointermove', move)
+        isChosen.value = true
         localStorage.setItem(widthName, String(nameWidth.peek()))
       },
       { once: true },
