@@ -148,9 +148,9 @@ async function patchOf(blobs: Blobs, path: string, leaves: readonly (Leaf | unde
     if (text === undefined) return undefined
     texts.push(text)
   }
-  // Only who compares files loads it.
-  const { createTwoFilesPatch } = await import('diff')
-  return createTwoFilesPatch(`a${path}`, `b${path}`, texts[0] ?? '', texts[1] ?? '', '', '')
+  const { createTwoFilesPatch } = await import('diff') // who compares no files needs it never
+  // Of texts that have little in common there is no patch: finding the shortest takes the square of their length.
+  return createTwoFilesPatch(`a${path}`, `b${path}`, texts[0] ?? '', texts[1] ?? '', '', '', { maxEditLength: 2_000 })
 }
 
 /** Undefined where it is no text, or too long. */
