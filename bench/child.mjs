@@ -5,6 +5,11 @@
 const job = JSON.parse(process.argv[2] ?? '{}')
 const { name, adapterUrl, dist, mode, folder, file } = job
 const clock = () => performance.now()
+/** Of the whole process, in ms: other load does not change it as much. */
+const cpu = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
 const work = await import('./work.mjs')
 
 /** The time of what a user of the contender imports: the packages it needs, zod among them. */
@@ -134,6 +139,8 @@ const works = {
   w10: async () => (await import('./lists.mjs')).w10(job),
   w11: async () => (await import('./http.mjs')).w11(job),
   w11idle: async () => (await import('./http.mjs')).w11idle(job),
+  w13: async () => (await import('./stalls.mjs')).w13(job),
+  w12: async () => (await import('./long-lived.mjs')).w12(job),
   w11tree: async () => (await import('./http.mjs')).w11tree(job),
   w7open: async () => (await import('./at-rest.mjs')).w7open(job),
   calls: async () => (await import('./calls.mjs')).calls(job),
@@ -149,8 +156,15 @@ const works = {
   async step() {
     const { contender, importMs } = await load()
     const start = clock()
-    const { seen, openedAt, close } = await contender.w4step({ thread: job.thread, clock })
+    const startCpu = cpu()
+    let openCpu
+    const opened = () => {
+      openCpu = cpu()
+      return clock()
+    }
+    const { seen, openedAt, close } = await contender.w4step({ thread: job.thread, clock: opened })
     const end = clock()
+    const endCpu = cpu()
     work.assertEqual('messages that the model saw', seen, job.messages + 1)
     work.assertEqual('model calls', work.counts.model, 1)
     await close?.()
@@ -158,7 +172,8 @@ const works = {
       importMs,
       loadMs: end - start,
       sinceStartMs: end,
-      ...(openedAt !== undefined && { openMs: openedAt - start }),
+      loadCpuMs: endCpu - startCpu,
+      ...(openedAt !== undefined && { openMs: openedAt - start, openCpuMs: openCpu - startCpu }),
     }
   },
   async inject() {

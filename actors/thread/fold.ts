@@ -6,6 +6,7 @@
  * FO3 Results enter the transcript in call order, queued messages only between steps, so every call is
  *     followed by its results and nothing else (M2).
  * FO4 A record out of sequence is a bug, never a silent continue.
+ * FO6 A record that stands on a past is folded with it; the past is folded as its own thread did.
  * FO5 A record of a type that this fold does not know is refused: skipping it would give another state than the one
  *     that wrote it had.
  */
@@ -19,6 +20,8 @@ import type {
   ThreadCreated,
   ThreadRecord,
 } from '../../src/core/records/record.js'
+import { pastKey } from '../../src/core/records/travel.js'
+import type { Past } from '../../src/core/records/travel.js'
 import { thawTree } from '../../src/core/tree.js'
 import { withAttachments } from './children/attachments.js'
 import { childCalled, childReported, childRestarted, childrenStopped } from './children/children.js'
@@ -48,7 +51,10 @@ import { applyChildTold, applyParentTold, messagesWithdrawn, reportSent } from '
 import { readQueued, titleOf } from './turn/results.js'
 import { begin, firstHeld, park, tried, unbegin } from './calls/slots.js'
 import { effectResolved } from './turn/effect-resolution.js'
+import { createState } from './state.js'
 import type { ThreadState } from './state.js'
+import { rebase } from './travel/rebase.js'
+import { leaveTurn, restore } from './travel/restore.js'
 import { letterDropped, letterRequeued } from './children/supervision.js'
 
 /** Records that change the outstanding effects only where they move the thread, or their absorber says so (TS2). */
@@ -60,7 +66,9 @@ const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
   'parent.told',
 ])
 
+/** How long, and of how many commands, a repetition is recognised. */
 const dayMs = 24 * 60 * 60 * 1000
+const mostAccepted = 1_000
 
 export function fold(state: ThreadState, record: ThreadRecord, move: Move = moveByTable): void {
   if (record.seq !== state.seq + 1)
@@ -69,7 +77,7 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
   state.updatedAt = record.at
   const known = state.transcript.items.length
   const changed = absorb(record.type, state, record)
-  noteGrowth(state, known)
+  if (!(pastKey in record)) noteGrowth(state, known)
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
   const moved = move(state.position, signalOf(state, record))
@@ -84,6 +92,8 @@ type Absorb<Of extends RecordType> = (state: ThreadState, record: RecordByType[O
 
 const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'thread.created': create,
+  'thread.based': (state, record) => rebase(state, foldPast(pastOf(state, record)), record),
+  'thread.rewound': (state, record) => restore(state, foldOnce(pastOf(state, record), record.at), record),
   'message.received': receive,
   'message.edited': edit,
   'messages.withdrawn': messagesWithdrawn,
@@ -163,8 +173,33 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   if (record.tree) state.files = thawTree(record.tree)
   if (record.env) state.env = record.env
   if (record.budget) state.budget = openAccount(record.budget)
+  if (record.guard) state.lineage = { ...state.lineage, guard: record.guard }
   if (record.stored) state.transcript.items.push(...firstMessages(record.stored, record))
   return true
+}
+
+/** FO6: a record that stands on others was read together with them. */
+function pastOf(
+  state: ThreadState,
+  { type, seq, [pastKey]: past }: { type: string; seq: number; [pastKey]?: Past },
+): Past {
+  if (!past) throw broken('FO6', `thread ${state.id}: the past that record ${seq} (${type}) stands on was not read`)
+  return past
+}
+
+function foldPast({ thread, records }: Past): ThreadState {
+  const state = createState(thread)
+  for (const record of records) fold(state, record)
+  return state
+}
+
+/** Threads that went back again and again stand on pasts in pasts: each is folded once for all that share it. */
+const folded = new WeakMap<Past, ThreadState>()
+
+function foldOnce(past: Past, at: number): ThreadState {
+  const known = folded.get(past) ?? leaveTurn(foldPast(past), at)
+  folded.set(past, known)
+  return known
 }
 
 function signalOf(state: ThreadState, record: ThreadRecord): Signal {
@@ -175,15 +210,31 @@ function signalOf(state: ThreadState, record: ThreadRecord): Signal {
     open,
     held: why ? open : 0,
     why,
-    reason: record.type === 'turn.ended' ? record.reason : undefined,
+    reason: reasonOf(state, record),
+    stands: record.type === 'thread.based' ? standingOf(state) : undefined,
   }
+}
+
+function reasonOf({ lastTurn }: ThreadState, record: ThreadRecord): Signal['reason'] {
+  if (record.type === 'thread.rewound') return isUnfinished(lastTurn) ? 'failed' : undefined
+  return record.type === 'turn.ended' ? record.reason : undefined
+}
+
+/** A fork of a thread that has ended lives. */
+function standingOf({ turn, lastTurn }: ThreadState): Signal['stands'] {
+  if (!turn) return isUnfinished(lastTurn) ? 'failed' : 'idle'
+  return turn.missingVariables ? 'waiting.variables' : undefined
+}
+
+function isUnfinished(lastTurn: ThreadState['lastTurn']): boolean {
+  return lastTurn?.reason === 'failed' || lastTurn?.reason === 'rewound'
 }
 
 function remember(state: ThreadState, command: string, record: ThreadRecord): void {
   const run = state.accepted.get(command)?.run ?? ('run' in record ? record.run : undefined)
   state.accepted.set(command, { seq: record.seq, at: record.at, ...defined({ run }) })
   for (const [id, accepted] of state.accepted) {
-    if (record.at - accepted.at < dayMs) return
+    if (record.at - accepted.at < dayMs && state.accepted.size <= mostAccepted) return
     state.accepted.delete(id)
   }
 }

@@ -27,6 +27,14 @@ const asked = [
 /** Where a step stands after a call landed, was held or let go. */
 const standing = [{ guard: 'allLanded', target: 'thinking' }, ...asked] as const
 
+/** Where a thread begins that has the past of another. */
+const based = [
+  { guard: 'wasIdle', target: 'idle' },
+  { guard: 'wasFailed', target: 'failed' },
+  { guard: 'wasHeld', target: 'waiting.variables' },
+  ...standing,
+] as const
+
 /** The places of a thread, on one side of the gate; `cross` is the record that opens or shuts it. */
 function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: Gate, cross: Cross) {
   const through = <Work extends string>(work: Work) =>
@@ -36,6 +44,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'thread.ended': 'done',
     'thread.terminated': 'terminated',
   } as const
+  const rewinds = { 'thread.rewound': [{ guard: 'failed', target: 'failed' }, { target: 'idle' }] } as const
   const landings = {
     'call.returned': standing,
     'call.settled': standing,
@@ -44,6 +53,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'call.parked': standing,
     'call.decided': standing,
     'call.answered': standing,
+    'effect.resolved': standing,
     'child.called': standing,
     'child.reported': standing,
     'child.restarted': standing,
@@ -52,8 +62,8 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
   return {
     initial: 'fresh',
     states: {
-      fresh: { on: { 'thread.created': 'idle' } },
-      idle: { on: { ...through('idle'), ...ends, 'turn.started': 'thinking' } },
+      fresh: { on: { 'thread.created': 'idle', 'thread.based': based } },
+      idle: { on: { ...through('idle'), ...ends, ...rewinds, 'turn.started': 'thinking' } },
       thinking: {
         on: {
           ...through('thinking'),
@@ -75,7 +85,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
         },
       },
       /** The last turn failed; a message or `resume` starts another. */
-      failed: { on: { ...through('failed'), ...ends, 'turn.started': 'thinking' } },
+      failed: { on: { ...through('failed'), ...ends, ...rewinds, 'turn.started': 'thinking' } },
       done: { on: { 'thread.terminated': 'terminated' } },
       terminated: {},
     },
@@ -92,6 +102,9 @@ export const threadMachine = setup({
     forPerson: ({ event }: Guarded) => event.why === 'person',
     forVariables: ({ event }: Guarded) => event.why === 'variables',
     forChildren: ({ event }: Guarded) => event.why === 'children',
+    wasIdle: ({ event }: Guarded) => event.stands === 'idle',
+    wasFailed: ({ event }: Guarded) => event.stands === 'failed',
+    wasHeld: ({ event }: Guarded) => event.stands === 'waiting.variables',
   },
 }).createMachine({
   id: 'thread',

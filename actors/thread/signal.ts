@@ -10,4 +10,6 @@ export interface Signal {
   /** What the first held call waits for. */
   readonly why?: HoldReason | undefined
   readonly reason?: StopReason | undefined
+  /** Of a thread that begins with a past: where it stands, unless a step is under way. */
+  readonly stands?: 'idle' | 'failed' | 'waiting.variables' | undefined
 }

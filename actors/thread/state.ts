@@ -21,6 +21,7 @@ import type {
   Sealed,
   StopReason,
   ThreadCreated,
+  TurnStarted,
 } from '../../src/core/records/record.js'
 import type { TurnRules } from '../../src/core/records/rules.js'
 import type { MessageRules } from '../../src/core/records/stop.js'
@@ -45,6 +46,8 @@ import type { Slots } from './calls/slots.js'
 import type { UnknownEffect } from './calls/unknown-effects.js'
 import type { SupervisedCall } from './children/start.js'
 import type { FailedChild } from './children/supervision.js'
+import { noLineage } from './travel/lineage.js'
+import type { Lineage } from './travel/lineage.js'
 
 export interface Turn {
   readonly run: string
@@ -98,6 +101,7 @@ export interface Turn {
   goneOn: number
   /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
+  readonly rewind: TurnStarted['rewind']
   readonly trace: string | undefined
 }
 
@@ -311,6 +315,7 @@ export interface ThreadState {
   said: number
   /** Messages that read otherwise than they were recorded, the last edit last; or that no model reads. */
   edits: readonly MessageEdit[]
+  lineage: Lineage
   transcript: Transcript
 }
 
@@ -365,6 +370,7 @@ export function createState(id: string): ThreadState {
     contexts: {},
     said: 0,
     edits: [],
+    lineage: noLineage,
     transcript: { skipped: 0, items: [] },
   }
 }

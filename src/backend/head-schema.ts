@@ -50,6 +50,8 @@ const optionalFields = {
   queued: z.number().exactOptional(),
   unread: z.number().exactOptional(),
   edits: z.number().exactOptional(),
+  forkedFrom: z.object({ thread: z.string(), seq: z.number() }).exactOptional(),
+  rewound: z.number().exactOptional(),
 }
 
 export const moreSchema = z.object(optionalFields)

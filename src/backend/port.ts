@@ -82,6 +82,10 @@ export interface Head {
   readonly unread?: number
   /** Messages that read otherwise than they were recorded. */
   readonly edits?: number
+  /** The thread whose past it began with, and the last record of it that it has. */
+  readonly forkedFrom?: { readonly thread: string; readonly seq: number }
+  /** The last record with which it went back. */
+  readonly rewound?: number
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -182,11 +186,19 @@ export interface HeadFilter {
   readonly cursor?: string
 }
 
+/** Which entries are read, and how much of them at once. */
+export interface JournalRange {
+  readonly after?: number
+  readonly limit?: number
+  /** Ends with the entry that brings the bodies to this length, in bytes or characters. Default: none. */
+  readonly bytes?: number
+}
+
 export interface Journal {
   /** Entries with a record after sequence `after`, oldest first, `limit` (default: all) at most. */
-  read(thread: string, range?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredEntry[]>
+  read(thread: string, range?: JournalRange): Promise<readonly StoredEntry[]>
   /** Entries of a whole tree after a position, in order of position, `limit` (default 1,000) at most. */
-  readTree(root: string, range?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredEntry[]>
+  readTree(root: string, range?: JournalRange): Promise<readonly StoredEntry[]>
 }
 
 export interface Heads {

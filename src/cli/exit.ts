@@ -30,6 +30,7 @@ const byStop: Readonly<Record<StopReason, ExitCode>> = {
   session_failed: exitCode.failed,
   deadline: exitCode.failed,
   failed: exitCode.failed,
+  rewound: exitCode.failed,
   cancelled: exitCode.cancelled,
   terminated: exitCode.cancelled,
 }

@@ -23,6 +23,8 @@ export interface Env {
   readonly own: SealedEnv
   /** From its parent (`inheritedEnv`). */
   readonly inherited: SealedEnv
+  /** Roots that values were sealed for. Absent: the root of its tree alone. */
+  readonly roots?: readonly string[]
 }
 
 /** Null removes a value. */

@@ -27,6 +27,7 @@ const codes = {
     'UNKNOWN_REQUEST',
     'VARIABLES_REQUIRED',
     'BLOB_MISSING',
+    'EFFECTS_CROSSED',
   ],
   /** The model reads it as the result of its call. */
   model: [
@@ -81,6 +82,7 @@ const codes = {
     'CHILD_FAILED',
     'SESSION_FAILED',
     'BUDGET_SPENT',
+    'REVERT_FAILED',
   ],
   /** The operator must look at the store. */
   operator: [

@@ -64,7 +64,12 @@ const explain: z.core.$ZodErrorMap = (issue) => {
 const explained = { error: explain }
 
 export function parse<Output>(schema: Schema<Output>, value: unknown): Parsed<Output> {
-  return z.core.safeParse(coreOf(schema), value, explained)
+  const core = coreOf(schema)
+  // Args of every call come this way, and most match: `safeParse` copies its options each time, which costs more than
+  // the check. What does not match is parsed again, to be told why.
+  const run = core['_zod'].run({ value, issues: [] }, { async: false, error: explain })
+  if (!(run instanceof Promise) && run.issues.length === 0) return { success: true, data: run.value as Output }
+  return z.core.safeParse(core, value, explained)
 }
 
 /** The parsed value; throws if it does not match. */

@@ -13,6 +13,7 @@ import { defined } from '../core/defined.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'
+import type { TreeFeeds } from './stream/tree-feeds.js'
 import type { Views } from './view/views.js'
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
@@ -31,6 +32,8 @@ export interface RouteScene {
   readonly clock: Clock
   /** Whether the principal may give a tree this tag: it may let others in. */
   mayTag(tag: string): boolean
+  /** A face asks for what it serves: it gives ids that clients may not give. */
+  readonly makesIds?: true
   /** Absent where the server has no keys of its own. */
   readonly tokens?: TreeTokens
   /** How the server streams. */
@@ -49,6 +52,9 @@ export interface StreamLimits {
   readonly heartbeatMs: number
   /** Events that may wait for a client that reads slowly. */
   readonly maxBuffered: number
+  /** Counts one more stream of who asks, or throws; returns what is called at its end. */
+  readonly enter: () => () => void
+  readonly feeds: TreeFeeds
 }
 
 /** A request before it is checked. */

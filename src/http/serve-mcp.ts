@@ -8,6 +8,7 @@ import { SkeinError } from '../index.js'
 import { everyone } from './auth/principal.js'
 import type { ServedSkein } from './route.js'
 import { routes } from './table.js'
+import { TreeFeeds } from './stream/tree-feeds.js'
 import { Views } from './view/views.js'
 
 export interface ServeMcpOptions {
@@ -43,7 +44,12 @@ export async function serveMcp(skein: ServedSkein, options: ServeMcpOptions = {}
     signal: ended.signal,
     clock: systemClock,
     views: new Views(skein, systemClock),
-    streams: { heartbeatMs: 5_000, maxBuffered: 1_000 },
+    streams: {
+      heartbeatMs: 5_000,
+      maxBuffered: 1_000,
+      enter: () => () => undefined,
+      feeds: new TreeFeeds(skein, { maxBuffered: 1_000 }),
+    },
     routes,
     warn,
     mayTag: () => true,

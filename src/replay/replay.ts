@@ -80,7 +80,7 @@ const replaySchema = pinSchema.extend({
 export async function replayThread(source: ReplaySource, options: ReplayOptions): Promise<ReplayReport> {
   const { against, thread, models = {}, ...checked } = checkOptions(replaySchema, options, 'replay')
   const exported = await readSource(source)
-  const recording = recordingOf(exported, thread ?? exported.thread)
+  const recording = await recordingOf(exported, thread ?? exported.thread)
   const { app, disconnect } = await loadAppWithTools(checked.app)
   try {
     const opened = await openRecording(exported, recording, {
@@ -130,7 +130,7 @@ async function openRecording(
 
 /** What is asked at each step, where it is not what was asked at the step before. */
 async function requestsOf(exported: ThreadExport, thread: string, options: OpenOptions): Promise<PinnedRequest[]> {
-  const opened = await openRecording(exported, recordingOf(exported, thread), options)
+  const opened = await openRecording(exported, await recordingOf(exported, thread), options)
   const pinned: PinnedRequest[] = []
   let last = ''
   await eachRequest(opened, (state, step) => {

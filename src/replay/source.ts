@@ -12,7 +12,7 @@ import { isObject } from '../core/json.js'
 import type { ThreadRecord } from '../core/records/record.js'
 import type { ExportedThread, ThreadExport } from '../runtime/handles/thread-export.js'
 import type { Thread } from '../runtime/handles/thread.js'
-import { chainStart, createEntryReader } from '../runtime/journal/journal.js'
+import { readWhole } from '../runtime/journal/past.js'
 
 /** A thread, an export of one, or the path or URL of a file that holds an export. */
 export type ReplaySource = Pick<Thread, 'export'> | ThreadExport | URL | string
@@ -87,19 +87,24 @@ async function readJson(source: URL | string): Promise<unknown> {
   }
 }
 
-export function recordingOf(exported: ThreadExport, thread: string): Recording {
+export async function recordingOf(exported: ThreadExport, thread: string): Promise<Recording> {
   const found = exported.threads.find((each) => each.thread === thread)
   if (!found) {
     const known = exported.threads.map((each) => each.thread).join(', ')
     throw new SkeinError('BAD_OPTION', `the export has no thread ${JSON.stringify(thread)}; it has: ${known}`)
   }
-  const reader = createEntryReader(thread, { seq: 0, chain: chainStart })
   try {
-    const records = found.entries.flatMap((entry) => reader.unpack({ ...entry, thread, position: 0 }))
-    return { thread, records }
+    return await readWhole(noBlobs, thread, found.entries)
   } catch (thrown) {
     throw unreadable(thread, thrown)
   }
+}
+
+/** A fork that was exported has its past with it. */
+const noBlobs = {
+  get(hash: string): never {
+    throw new SkeinError('BLOB_MISSING', `the export does not have the blob ${hash}`)
+  },
 }
 
 /** What the store would say of it (park the thread, restore a back-up) is no advice for a file. */

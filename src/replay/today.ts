@@ -81,7 +81,11 @@ export class Today {
   /** A call that no model asked for. `by`: the tool whose body asked; absent: a caller, or a schedule. */
   queued(state: ThreadState, { tool, args }: RecordedCall, by?: string): RecordedCall | Promise<RecordedCall> {
     const allowed = by === undefined ? this.app.tools.keys() : (this.app.tools.get(by)?.uses ?? [])
-    return recordCall(this.#definitions, { threadId: state.id, allowed: new Set(allowed) }, { tool, args })
+    return recordCall(
+      this.#definitions,
+      { threadId: state.id, allowed: new Set(allowed), ...defined({ guard: state.lineage.guard }) },
+      { tool, args },
+    )
   }
 
   edited({ call }: CallDecided): RecordedCall | undefined {

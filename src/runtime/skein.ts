@@ -20,6 +20,7 @@ import { OrphanedCalls } from './effects/orphaned-calls.js'
 import { createClient, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
 import { Host } from './host/host.js'
+import { withPasts } from './journal/past.js'
 import { Janitor } from './host/janitor.js'
 import { Quotas } from './host/quotas.js'
 import { createLoad, profileOf } from './identity.js'
@@ -68,7 +69,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const running: RunningHost = {}
     const self = hostSelf(options, settings, running)
     // Workers import the app while the store is opened.
-    const backend = await settings.store.open('host', self)
+    const backend = withPasts(await settings.store.open('host', self))
     opened.push(() => backend.close())
     await first.loaded
     const secrets = await openSecrets(first.app, key, backend)

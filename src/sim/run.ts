@@ -13,6 +13,7 @@ import type { ManualClock } from '../core/manual-clock.js'
 import type { Model } from '../models/port.js'
 import { connectSkein } from '../runtime/handles/client.js'
 import type { SkeinClient } from '../runtime/handles/client.js'
+import { withPasts } from '../runtime/journal/past.js'
 import { wakeWhole } from '../runtime/journal/wake.js'
 import type { SkeinOptions } from '../runtime/options.js'
 import { simulatedApp } from './app.js'
@@ -175,7 +176,7 @@ export class SimulationRun<Names extends string, Result> {
   }
 
   async #live(broken: string[]): Promise<RunOutcome<Result>> {
-    const direct = await this.#store.open('client')
+    const direct = withPasts(await this.#store.open('client'))
     this.#direct = direct
     this.#directory = createDirectoryCheck(direct)
     this.#hosts = this.#startHosts()

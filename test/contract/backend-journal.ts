@@ -1,6 +1,7 @@
 /** What every backend promises of commits and journals (J1, J2, J3, J5), part of the suite in backend.ts. */
 import { expect, it } from 'vitest'
 import { bodies } from './backend-context.js'
+import type { JournalRange } from '../../src/backend/port.js'
 import type { Context } from './backend-context.js'
 import { commit, head } from './entries.js'
 
@@ -83,6 +84,28 @@ function reading({ backend }: Context): void {
     expect(await after(7)).toEqual([])
     expect(await after(2, 2)).toEqual([2, 5])
     expect(await backend().journal.read('nobody')).toEqual([])
+  })
+
+  it('reads no further than the entry that brings the bodies to a number of bytes, of a thread and of a tree', async () => {
+    const texts = [10, 10, 10, 500, 10, 10, 10, 10, 10, 10, 10, 10, 10].map((length) => 'x'.repeat(length))
+    for (const [seq, body] of texts.entries())
+      await backend().commit(commit('a', seq, { entry: { first: seq + 1, count: 1, body, hash: '' } }))
+    const { journal } = backend()
+    const [third] = (await journal.readTree('a')).slice(2)
+    for (const read of [
+      (range: JournalRange) => journal.read('a', range),
+      ({ after, ...range }: JournalRange) =>
+        journal.readTree('a', { ...range, after: after ? (third?.position ?? 0) : 0 }),
+    ]) {
+      const firsts = async (range: JournalRange) => (await read(range)).map(({ first }) => first)
+      expect(await firsts({ bytes: 1 })).toEqual([1])
+      expect(await firsts({ bytes: 30 })).toEqual([1, 2, 3])
+      expect(await firsts({ bytes: 31 })).toEqual([1, 2, 3, 4])
+      expect(await firsts({ after: 3, bytes: 200 })).toEqual([4])
+      expect(await firsts({ bytes: 10_000 })).toHaveLength(13)
+      expect(await firsts({ bytes: 615, limit: 12 })).toHaveLength(12)
+      expect(await firsts({ bytes: 600, limit: 9 })).toHaveLength(9)
+    }
   })
 
   it('reads a journal of 2,500 entries whole and in order', async () => {

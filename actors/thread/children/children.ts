@@ -29,6 +29,7 @@ import { addUsageBelow } from '../budget/usage.js'
 import { keyOfCall, startChild, startOf, termsFor } from './start.js'
 import type { SupervisedCall } from './start.js'
 import { hasEnded, statusOf } from '../state.js'
+import { serialOf } from '../travel/lineage.js'
 import type { Child, ThreadState } from '../state.js'
 import { noteMail } from './mail-numbers.js'
 import { giveUp, isAttempt, mayTryAgain, restart, supervise } from './supervision.js'
@@ -236,7 +237,7 @@ function queueAnswer(state: ThreadState, { side }: Child, answer: Answer): void 
   const { text, below, paths } = readAnswer(state, answer, at)
   const framed = frameChildText(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${text}`)
   const message: Message = {
-    id: `report_${state.seq}`,
+    id: `report_${serialOf(state)}`,
     role: 'user',
     text: [framed, ...below].join('\n\n'),
     at,

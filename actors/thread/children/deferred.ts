@@ -24,6 +24,7 @@ import type { Decision } from '../decide/decision.js'
 import { declineTexts, valuesDeclined } from '../turn/results.js'
 import { startChild, startOf, termsFor } from './start.js'
 import type { DeferredChild, ThreadState } from '../state.js'
+import { serialOf } from '../travel/lineage.js'
 
 /** Keeps the requests of the calls of a step. */
 export function defer(
@@ -142,7 +143,7 @@ function queueNotice(
   { text, side }: { readonly text: string; readonly side: SideName | undefined },
 ): void {
   const message: Message = {
-    id: `report_${state.seq}`,
+    id: `report_${serialOf(state)}`,
     role: 'user',
     text: frameChildText(reference, text),
     at: state.updatedAt,

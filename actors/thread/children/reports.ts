@@ -40,6 +40,7 @@ import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { EndedTurn, PendingReply, ThreadState, Turn } from '../state.js'
 import type { Status } from '../../../src/core/records/status.js'
+import { serialOf } from '../travel/lineage.js'
 
 /** The next mail to the parent, or to another thread that waits for a reply. */
 export function dueReport(state: ThreadState): Fact | undefined {
@@ -258,7 +259,7 @@ export function applyChildTold(state: ThreadState, { reference, child: id, words
   if (child.id !== id) return false
   for (const [index, word] of words.entries()) {
     if ('status' in word) child.statusText = word.status
-    else queueWord(state, word, { id: `told_${state.seq}_${index}`, reference, side: child.side })
+    else queueWord(state, word, { id: `told_${serialOf(state)}_${index}`, reference, side: child.side })
   }
   return true
 }

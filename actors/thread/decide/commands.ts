@@ -12,6 +12,7 @@ import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import { parseCallId } from '../../../src/core/records/message.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
+import { pastKey } from '../../../src/core/records/travel.js'
 import { stale } from '../../../src/core/tree.js'
 import type { Fact, HoldReason } from '../../../src/core/records/record.js'
 import { retryOf } from '../children/children.js'
@@ -27,6 +28,7 @@ import type { HeldSlot, Slot } from '../calls/slots.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
 import { isAttempt } from '../children/supervision.js'
+import { decideRewind } from '../travel/rewind.js'
 
 type CommandByKind = { readonly [Each in ResolvedCommand as Each['kind']]: Each }
 
@@ -50,6 +52,7 @@ const handlers: { readonly [Of in Kind]: Handler<Of> } = {
   resume: (state, command, { id, context }) => resumeThread(state, command, turnStarted(state, id, context)),
   grant: (state, command, { id, context }) => raiseBudget(state, command, turnStarted(state, id, context)),
   terminate: terminateThread,
+  rewind: (state, command, { id }) => decideRewind(state, command, id),
   delete: removeThread,
   decide,
   answer,
@@ -90,16 +93,35 @@ function refuseEnded(state: ThreadState, consequence: string): Refusal | undefin
 
 function create(state: ThreadState, command: CommandByKind['create'], { id }: Received): Decision {
   if (state.seq > 0) return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
-  const { agent, tags, path, parent, child, tree, env, message, budget, hooks, stored } = command
+  if (command.based) return createFork(state, command, command.based)
+  const { agent, tags, path, parent, child, tree, env, message, budget, hooks, stored, guard } = command
   const changes = withContext(command.changes, command.context)
   const created: Fact = {
     type: 'thread.created',
     agent,
     tags,
     path,
-    ...defined({ parent, changes, child, tree, env, budget, hooks, stored }),
+    ...defined({ parent, changes, child, tree, env, budget, hooks, stored, guard }),
   }
   return { facts: message ? [created, messageReceived(state, id, message)] : [created] }
+}
+
+/** It begins with the past of another thread, and is paused before anything of that goes on. */
+function createFork(
+  { id }: ThreadState,
+  { tags, path, parent, child, budget, guard, past }: CommandByKind['create'],
+  { keys: _, paused, ...based }: NonNullable<CommandByKind['create']['based']>,
+): Decision {
+  if (!past) return refuse('COMMAND_REFUSED', `thread ${id} was not created: the past that it begins with was not read`)
+  const fork: Fact = {
+    type: 'thread.based',
+    ...based,
+    path,
+    tags,
+    ...defined({ parent, child, budget, guard }),
+    [pastKey]: past,
+  }
+  return { facts: paused === undefined ? [fork] : [fork, { type: 'thread.paused', reason: paused }] }
 }
 
 function receive(state: ThreadState, command: CommandByKind['message'], { id }: Received): Decision {

@@ -13,6 +13,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { AskedHook } from '../../../src/core/records/hook.js'
 import type { Fact, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
+import type { Past } from '../../../src/core/records/travel.js'
 import type { FileQuota } from '../../../src/core/tree.js'
 import type { TurnRules } from '../../../src/core/records/rules.js'
 import { firstSide } from '../turn/session.js'
@@ -31,10 +32,16 @@ interface HookedMail {
 
 /** A command as definitions resolve it: a call as it would be recorded. */
 export type ResolvedCommand =
-  | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' }>
+  | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' | 'rewind' }>
+  /** `past`: what it goes back to, unless something is undone first; `reverts`: the calls that do so. */
+  | (Omit<Extract<Command, { readonly kind: 'rewind' }>, 'reverts'> & {
+      readonly past?: Past
+      readonly reverts?: readonly RecordedCall[]
+    })
   | (Extract<Command, { readonly kind: 'message' }> & HookedMail)
-  /** `stored`: messages that hooks give it besides. */
-  | (Extract<Command, { readonly kind: 'create' }> & HookedMail & { readonly stored?: readonly string[] })
+  /** `stored`: messages that hooks give it besides. `past`: what a fork begins with. */
+  | (Extract<Command, { readonly kind: 'create' }> &
+      HookedMail & { readonly stored?: readonly string[]; readonly past?: Past })
   | { readonly kind: 'call'; readonly call: RecordedCall }
   | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & {
       readonly call: string

@@ -23,10 +23,10 @@ const mostRecent = 32
 const longestArgs = 200
 
 /** A call was answered. */
-export function noteRecent(turn: Turn, { tool, args, repeats }: RecordedCall, { ok }: Outcome): void {
-  if (repeats || !stepRules(turn).repetition) return
+export function noteRecent(turn: Turn, call: RecordedCall, { ok }: Outcome): void {
+  if (call.repeats || !stepRules(turn).repetition) return
   const recent = (turn.recent ??= [])
-  recent.push({ key: hash(`${tool} ${canonical(args)}`), failed: !ok })
+  recent.push({ key: keyOf(call), failed: !ok })
   if (recent.length > mostRecent) recent.shift()
 }
 
@@ -36,14 +36,34 @@ export function stopAtRepetition({ turn, slots }: ThreadState): void {
   if (!rule || !turn.recent) return
   for (const { call } of slots.items) {
     if (call.repeats) continue
-    const key = hash(`${call.tool} ${canonical(call.args)}`)
-    const equal = turn.recent.filter((each) => each.key === key)
-    const failing = equal.filter(({ failed }) => failed).length
-    if (failing < rule.failing && equal.length < rule.same) continue
+    const { equal, failing } = countEqual(turn.recent, keyOf(call))
+    if (failing < rule.failing && equal < rule.same) continue
     turn.stop = 'repetition'
-    turn.detail = detailOf(call, failing >= rule.failing ? `failed ${failing} times` : `was made ${equal.length} times`)
+    turn.detail = detailOf(call, failing >= rule.failing ? `failed ${failing} times` : `was made ${equal} times`)
     return
   }
+}
+
+function countEqual(recent: readonly RecentCall[], key: number): { readonly equal: number; readonly failing: number } {
+  let equal = 0
+  let failing = 0
+  for (const each of recent) {
+    if (each.key !== key) continue
+    equal++
+    if (each.failed) failing++
+  }
+  return { equal, failing }
+}
+
+/** Keys of calls that were asked for before: the thread and whoever watches it fold the same records. */
+const keys = new WeakMap<RecordedCall, number>()
+
+function keyOf(call: RecordedCall): number {
+  const known = keys.get(call)
+  if (known !== undefined) return known
+  const key = hash(`${call.tool} ${canonical(call.args)}`)
+  keys.set(call, key)
+  return key
 }
 
 function detailOf({ tool, args }: RecordedCall, happened: string): string {

@@ -16,6 +16,7 @@ import type {
   HeadChange,
   HeadFilter,
   HeadFollower,
+  JournalRange,
   Removal,
   RemovalResult,
   Send,
@@ -43,11 +44,6 @@ interface Box {
   /** In order of number, since a Map keeps the order of insertion. */
   readonly mail: Map<number, { readonly id: string; readonly body: string }>
   readonly ids: Set<string>
-}
-
-interface Range {
-  readonly after?: number
-  readonly limit?: number
 }
 
 export class MemoryStore {
@@ -82,17 +78,17 @@ export class MemoryStore {
     arrived.add(send.to)
   }
 
-  read(thread: string, range: Range = {}): StoredEntry[] {
+  read(thread: string, range: JournalRange = {}): StoredEntry[] {
     const entries = this.threads.get(thread)?.entries ?? []
     const after = range.after ?? 0
     const from = firstWhere(entries, ({ entry }) => entry.first + entry.count - 1 > after)
-    return entries.slice(from, range.limit === undefined ? undefined : from + range.limit).map(toStored)
+    return cut(entries, [from, range.limit === undefined ? entries.length : from + range.limit], range.bytes)
   }
 
-  readTree(root: string, range: Range = {}): StoredEntry[] {
+  readTree(root: string, range: JournalRange = {}): StoredEntry[] {
     const entries = this.trees.get(root) ?? []
     const from = firstWhere(entries, (entry) => entry.position > (range.after ?? 0))
-    return entries.slice(from, from + (range.limit ?? listedAtOnce)).map(toStored)
+    return cut(entries, [from, from + (range.limit ?? listedAtOnce)], range.bytes)
   }
 
   head(id: string): StoredHead | undefined {
@@ -194,6 +190,19 @@ export class MemoryStore {
     tree.push(added)
     this.trees.set(head.root, tree)
   }
+}
+
+/** From the first place to before the second, as far as the bytes go. */
+function cut(entries: readonly KeptEntry[], [from, end]: readonly [number, number], bytes = Infinity): StoredEntry[] {
+  const found: StoredEntry[] = []
+  let left = bytes
+  for (const entry of entries.slice(from, end)) {
+    const stored = toStored(entry)
+    found.push(stored)
+    left -= stored.body.length
+    if (left <= 0) break
+  }
+  return found
 }
 
 function toStored({ thread, position, entry }: KeptEntry): StoredEntry {

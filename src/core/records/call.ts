@@ -37,6 +37,8 @@ export type StopReason =
   | 'cancelled'
   | 'failed'
   | 'terminated'
+  /** The thread went back to the middle of it. */
+  | 'rewound'
 
 export type HoldReason = 'approval' | 'person' | 'variables' | 'children'
 
@@ -102,6 +104,11 @@ export interface RecordedCall {
   readonly handoff?: string
   /** The role of its success in the session. */
   readonly session?: SessionRole
+  /**
+   * With a side effect: its tool says how it is undone (`true`); or the call undoes another one, which was made at
+   * this place.
+   */
+  readonly revert?: true | { readonly step: number; readonly index: number }
   /** Hooks are asked about its result, when that counts. */
   readonly after?: true
 }

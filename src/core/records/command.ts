@@ -25,6 +25,9 @@ const path = z
   .refine(isPlainPath, 'is no path: give an absolute one without . and .., and without empty or too long names')
 const tree = z.custom<FrozenTree>(isFrozenTree, 'is no tree of files')
 
+const hash = z.string().regex(/^[0-9a-f]{64}$/)
+const count = z.number().int().min(0)
+
 const changes = z.strictObject({
   files: z
     .array(
@@ -32,7 +35,7 @@ const changes = z.strictObject({
         z.strictObject({
           op: z.literal('file'),
           path,
-          hash: z.string().regex(/^[0-9a-f]{64}$/),
+          hash,
           size: z.number().int().min(0),
           mode: z.number().int().exactOptional(),
         }),
@@ -91,6 +94,25 @@ const variable = z.string().refine(isVariableName, 'is no name of a variable')
 const sealed = z.record(variable, z.string())
 const keys = z.array(z.string())
 
+/** The past that a fork begins with, as its record has it. */
+const based = z.strictObject({
+  from: z.strictObject({ thread: z.string(), root: z.string(), seq: count, chain: z.string(), position: count }),
+  past: z.union([
+    z.strictObject({ parts: z.array(z.strictObject({ hash, size: count })) }),
+    z.strictObject({
+      entries: z.array(z.strictObject({ first: count, count, body: z.string(), hash: z.string() })),
+    }),
+  ]),
+  blobs: z.array(hash),
+  roots: z.array(z.string()),
+  drops: z.array(z.enum(['schedules', 'env'])).exactOptional(),
+  tree: z.strictObject({ root: z.string(), top: z.string() }).exactOptional(),
+  /** Of its variables. */
+  keys: z.array(z.string()),
+  /** Why it does not go on by itself. */
+  paused: z.string().exactOptional(),
+})
+
 const create = z.strictObject({
   kind: z.literal('create'),
   agent: z.string().min(1),
@@ -112,8 +134,11 @@ const create = z.strictObject({
   tree: tree.optional(),
   /** What it is told first: a child is made and spoken to by one mail. */
   message: z.strictObject(said).optional(),
-  env: z.strictObject({ keys, own: sealed, inherited: sealed }).optional(),
+  env: z.strictObject({ keys, own: sealed, inherited: sealed, roots: z.array(z.string()).exactOptional() }).optional(),
   context,
+  /** What happens to its calls with a side effect, in a fork and below one. */
+  guard: z.enum(['ask', 'refuse']).optional(),
+  based: based.optional(),
 })
 
 const message = z.strictObject({ kind: z.literal('message'), ...said, context })
@@ -169,6 +194,14 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('pause'), reason, tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('resume'), tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
+  /** `seen`: the last record that its sender knew. `reverts`: calls whose effects are undone first, in this order. */
+  z.strictObject({
+    kind: z.literal('rewind'),
+    to: count.min(1),
+    seen: count,
+    reverts: z.array(z.strictObject({ step: count, index: count })).exactOptional(),
+    forced: yes,
+  }),
   /** Of a root: it goes with its whole tree. `createdAt`: the thread that is meant, if its id is used again. */
   z.strictObject({ kind: z.literal('delete'), terminate: set, createdAt: z.number().exactOptional() }),
   z.strictObject({

@@ -53,6 +53,7 @@ import type { ContextReduced } from './context.js'
 import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { MessageRules } from './stop.js'
+import type { EffectsWord, ThreadBased, ThreadRewound } from './travel.js'
 import type { Took } from '../took.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
@@ -140,6 +141,8 @@ export interface ThreadCreated {
   /** The files that it begins with: a copy of its parent's. */
   readonly tree?: FrozenTree
   readonly env?: Env
+  /** Its parent is a fork, or below one: what happens to its calls with a side effect. */
+  readonly guard?: Exclude<EffectsWord, 'run'>
 }
 
 export interface MessageReceived {
@@ -187,6 +190,8 @@ export interface TurnStarted {
   /** Two sides speak by turns: which is first, and after how many turns of each the session ends. */
   readonly session?: { readonly side: SideName; readonly maxTurns: number }
   readonly rules?: TurnRules
+  /** Its calls undo effects; when all are undone, the thread goes back to this record. */
+  readonly rewind?: { readonly to: number }
   /** Its host traces it, and its sender gave no trace: it begins one of its own (`ownTrace`). */
   readonly traced?: true
 }
@@ -306,6 +311,8 @@ export interface ThreadTerminated {
 
 export type Fact =
   | ThreadCreated
+  | ThreadBased
+  | ThreadRewound
   | MessageReceived
   | MessageEdited
   | TurnStarted

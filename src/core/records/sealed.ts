@@ -6,6 +6,8 @@ import type { Env } from '../env.js'
 import type { ChildCall, SealedValues } from './child.js'
 import type { RecordedCall } from './call.js'
 import type { ThreadRecord } from './record.js'
+import { pastKey, standingOn } from './travel.js'
+import type { ThreadBased } from './travel.js'
 
 /** What stands in place of sealed values. */
 export interface SealedReplacement {
@@ -18,6 +20,8 @@ export function replaceSealed(record: ThreadRecord, replacement: SealedReplaceme
   switch (record.type) {
     case 'thread.created':
       return record.env ? { ...record, env: inEnv(record.env, replacement) } : record
+    case 'thread.based':
+      return inFork(record, replacement)
     case 'env.changed':
       return {
         ...record,
@@ -36,6 +40,15 @@ export function replaceSealed(record: ThreadRecord, replacement: SealedReplaceme
     default:
       return record
   }
+}
+
+/** What stands in the record itself is left out; the records that it stands on are as others. */
+function inFork(record: ThreadRecord & ThreadBased, replacement: SealedReplacement): ThreadRecord {
+  const { past, [pastKey]: on } = record
+  const shown = 'entries' in past ? { ...record, past: { entries: [] } } : record
+  if (!on) return shown
+  const records = on.records.map((each) => replaceSealed(each, replacement))
+  return standingOn(shown, { thread: on.thread, records })
 }
 
 function inEnv({ own, inherited }: Env, { keys, value }: SealedReplacement): Env {

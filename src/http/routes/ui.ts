@@ -173,6 +173,7 @@ function streamOf({ skein, signal, streams, clock }: Scene, { thread, run, known
     clock,
     signal,
     heartbeatMs: streams.heartbeatMs,
+    enter: streams.enter,
     headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
     failed(thrown) {
       const { code, message } = toProblem(thrown)

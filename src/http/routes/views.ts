@@ -50,7 +50,7 @@ const threadChanges = route({
     const target = await skein.threads.get(params.thread)
     const { until, tree } = query
     const view = target.view({ ...defined({ from, until, tree }), signal, maxBuffered: streams.maxBuffered })
-    return eventStream(toChanges(view), { clock, signal, heartbeatMs: streams.heartbeatMs })
+    return eventStream(toChanges(view), { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
   },
 })
 
@@ -67,7 +67,7 @@ const runChanges = route({
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
     const view = run.view({ ...defined({ tree }), signal, maxBuffered: streams.maxBuffered })
-    return eventStream(toChanges(view), { clock, signal, heartbeatMs: streams.heartbeatMs })
+    return eventStream(toChanges(view), { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
   },
 })
 

@@ -9,6 +9,8 @@
 import { SkeinError } from '../../index.js'
 import type { SkeinEvent } from '../../index.js'
 import type { Clock } from '../../core/clock.js'
+import { chunkResponse } from '../answer.js'
+import type { Chunks } from '../answer.js'
 import { toProblem } from '../problem.js'
 
 export interface EventStreamOptions {
@@ -17,6 +19,8 @@ export interface EventStreamOptions {
   readonly heartbeatMs: number
   /** Ends the stream. */
   readonly signal: AbortSignal
+  /** Counts it, or throws; what it returns is called once, at the end of the stream. */
+  readonly enter?: () => () => void
 }
 
 /** One event of a stream: its name, its data as JSON, and the cursor to go on from where it is durable. */
@@ -36,6 +40,12 @@ function textOf({ event, data, id }: StreamedEvent): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
+const encoder = new TextEncoder()
+
+export function bytesOf(event: StreamedEvent): Uint8Array {
+  return encoder.encode(textOf(event))
+}
+
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -53,19 +63,31 @@ interface Wording {
 
 /** The answer begins at once, also where nothing has happened yet. */
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
-  const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
   const iterator = events[Symbol.asyncIterator]()
+  const texts: Texts = {
+    async next() {
+      const { done, value } = await iterator.next()
+      return done ? undefined : textOf(value)
+    },
+    stop: () => void iterator.return?.(),
+  }
+  return eventTexts(texts, options)
+}
+
+/** The same of events that are written already. */
+export function eventTexts(events: Texts, options: EventStreamOptions): Response {
+  const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
   let isOver = false
   const texts: Texts = {
     async next() {
       if (isOver) return undefined
-      const { done, value } = await iterator.next()
-      if (!done) return textOf(value)
+      const text = await events.next()
+      if (text !== undefined) return text
       isOver = true
       // A server that closes ends its streams too, but they have not come to their end.
       return options.signal.aborted ? undefined : textOf({ event: 'end', data: {} })
     },
-    stop: () => void iterator.return?.(),
+    stop: () => events.stop(),
   }
   const failed = (thrown: unknown): string => textOf(lastWord(thrown))
   return textStream(texts, options, { begin: `retry: 1000\n\n${beat()}`, beat, failed })
@@ -109,8 +131,8 @@ export function dataStream(
 }
 
 /** What is written, piece by piece; undefined at its end. */
-interface Texts {
-  next(): Promise<string | undefined>
+export interface Texts {
+  next(): Promise<string | Uint8Array | undefined>
   stop(): void
 }
 
@@ -119,42 +141,73 @@ function textStream(
   options: EventStreamOptions,
   { begin, beat, failed, headers: more = {} }: Wording,
 ): Response {
-  const encoder = new TextEncoder()
-  const source = new TimedTexts(texts, options)
-  const stop = (): void => source.stop()
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        if (begin !== '') controller.enqueue(encoder.encode(begin))
-        options.signal.addEventListener('abort', stop, { once: true })
-      },
-      async pull(controller) {
-        try {
-          const next = await source.next()
-          if (!next) return controller.enqueue(encoder.encode(beat()))
-          if (next.text === undefined) return finish(controller)
-          controller.enqueue(encoder.encode(next.text))
-        } catch (thrown) {
-          controller.enqueue(encoder.encode(failed(thrown)))
-          finish(controller)
-        }
-      },
-      cancel() {
-        options.signal.removeEventListener('abort', stop)
-        stop()
-      },
-    },
-    // A slow client holds one chunk here; what waits for it is counted where the events come from.
-    { highWaterMark: 1 },
-  )
-  const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    options.signal.removeEventListener('abort', stop)
-    controller.close()
-  }
-  return new Response(body, { headers: { ...headers, ...more } })
+  const leave = entered(texts, options)
+  return chunkResponse(new EventChunks(texts, options, { begin, beat, failed, leave }), { ...headers, ...more })
 }
 
-type Arrived = { readonly text: string | undefined } | { readonly thrown: unknown }
+interface Spoken extends Wording {
+  /** Called at the end, however it ends. */
+  leave(): void
+}
+
+/** Texts as chunks: what it begins with, then each as it comes, and its last word. */
+class EventChunks implements Chunks {
+  readonly #source: TimedTexts
+  readonly #signal: AbortSignal
+  readonly #spoken: Spoken
+  #hasBegun = false
+  #isOver = false
+
+  constructor(texts: Texts, options: EventStreamOptions, spoken: Spoken) {
+    this.#source = new TimedTexts(texts, options)
+    this.#signal = options.signal
+    this.#spoken = spoken
+    this.#signal.addEventListener('abort', this.#end, { once: true })
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    const { begin, beat, failed } = this.#spoken
+    const isFirst = !this.#hasBegun
+    this.#hasBegun = true
+    if (isFirst && begin !== '') return encoder.encode(begin)
+    if (this.#isOver) return undefined
+    try {
+      const next = await this.#source.next()
+      const text = next ? next.text : beat()
+      if (text === undefined) this.#finish()
+      return typeof text === 'string' ? encoder.encode(text) : text
+    } catch (thrown) {
+      this.#finish()
+      return encoder.encode(failed(thrown))
+    }
+  }
+
+  readonly #end = (): void => this.#source.stop()
+
+  #finish(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#signal.removeEventListener('abort', this.#end)
+    this.#spoken.leave()
+  }
+
+  stop(): void {
+    this.#finish()
+    this.#source.stop()
+  }
+}
+
+/** What is open already ends where it is one too many. */
+function entered(texts: Texts, { enter }: EventStreamOptions): () => void {
+  try {
+    return enter?.() ?? (() => undefined)
+  } catch (thrown) {
+    texts.stop()
+    throw thrown
+  }
+}
+
+type Arrived = { readonly text: string | Uint8Array | undefined } | { readonly thrown: unknown }
 
 /** Texts, and the beats of a clock while there is none. It has one timer at most, and none between two questions. */
 class TimedTexts {
@@ -170,7 +223,7 @@ class TimedTexts {
   }
 
   /** Undefined: it is time to say what time it is. Not asked again before it has answered. */
-  async next(): Promise<{ readonly text: string | undefined } | undefined> {
+  async next(): Promise<{ readonly text: string | Uint8Array | undefined } | undefined> {
     this.#ask()
     if (!this.#arrived) await this.#somethingOrTime()
     const arrived = this.#arrived

@@ -13,6 +13,7 @@ import { extname, join, relative, sep } from 'node:path'
 import { isDefinition, lookalike } from '../../agent/app.js'
 import type { AppOptions, Mistake } from '../../agent/app.js'
 import type { Definition } from '../../agent/define.js'
+import { nearest } from '../../agent/nearest.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { MarkdownFile } from './markdown.js'
@@ -45,6 +46,7 @@ export interface AppFolder {
   readonly documents: readonly MarkdownFile[]
   /** At most one: `skills/`. */
   readonly skills: readonly SkillFolder[]
+  readonly misspelt: readonly Mistake[]
 }
 
 /** The files of the app. Throws where there are none. */
@@ -60,12 +62,14 @@ export async function readFolder(folder: string): Promise<AppFolder> {
       else files.push({ path, section, name })
     }
   }
+  const misspelt = await misspeltIn(folder)
   if (files.length + documents.length === 0)
     throw new SkeinError(
       'APP_NOT_LOADED',
       `the folder ${folder} holds no app: no file in ${Object.keys(sections)
         .map((section) => `${section}/`)
-        .join(', ')}. Put one definition in each file, or name a module that exports them`,
+        .join(', ')}. ${misspelt.map(({ text }) => `${text}. `).join('')}Put one definition in each file, ` +
+        `or name a module that exports them`,
     )
   const skills = join(folder, 'skills')
   const hasSkills = (await stat(skills).catch(() => undefined))?.isDirectory() === true
@@ -73,7 +77,20 @@ export async function readFolder(folder: string): Promise<AppFolder> {
     files,
     documents,
     skills: hasSkills ? [{ folder: skills, title: 'skills' }] : [],
+    misspelt,
   }
+}
+
+/** Subfolders that nobody reads because of their names: `skils/`, `tool/`, and no `skills/` or `tools/` beside them. */
+async function misspeltIn(folder: string): Promise<readonly Mistake[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const names = entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
+  const absent = [...folderNames, 'skills'].filter((name) => !names.includes(name))
+  return names.flatMap((name): readonly Mistake[] => {
+    const meant = nearest(name, absent)
+    if (meant === undefined || name.length < 3) return []
+    return [{ code: 'BAD_OPTION', text: `${name}/ is read by nobody: did you mean ${meant}/?` }]
+  })
 }
 
 interface SourceOptions {
@@ -123,7 +140,7 @@ interface Collected extends Required<Pick<AppOptions, 'files' | 'mistakes' | 'cl
 }
 
 /** The definitions that the bundle exports, each with its file, and the mistakes in files. */
-export function collectDefinitions({ files, documents }: AppFolder, module: object): Collected {
+export function collectDefinitions({ files, documents, misspelt }: AppFolder, module: object): Collected {
   const rows = 'files' in module && Array.isArray(module.files) ? module.files : []
   const found = new Map<Definition, string>()
   const duplicates: Mistake[] = []
@@ -154,7 +171,7 @@ export function collectDefinitions({ files, documents }: AppFolder, module: obje
     duplicates.push(...twice)
     return twice.length === 0
   })
-  return { files: found, mistakes: [...duplicates, ...mistakes], claimed, documents: unique }
+  return { files: found, mistakes: [...misspelt, ...duplicates, ...mistakes], claimed, documents: unique }
 }
 
 /** A file in agents/ is a prompt, too. */

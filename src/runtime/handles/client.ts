@@ -31,6 +31,7 @@ import { createEffects } from './inspect/thread-effects.js'
 import type { Effects } from './inspect/thread-effects.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
+import { withPasts } from '../journal/past.js'
 import { keySource } from '../secrets/key-source.js'
 import type { KeyInput, KeyOptions } from '../secrets/key-source.js'
 import { sendCommand } from './send-command.js'
@@ -42,6 +43,8 @@ import type { ToolContexts } from './sent-message.js'
 import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 import { createThread, eventsOf } from './thread.js'
+import { diffThreads } from './travel/diff.js'
+import type { DiffOptions, ThreadAt, ThreadDiff } from './travel/diff.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
 import type { EventOptions, Thread } from './thread.js'
@@ -88,6 +91,8 @@ export interface SkeinClient {
   readonly deadLetters: DeadLetters
   /** Calls of which nobody knows whether they changed the world. */
   readonly effects: Effects
+  /** What differs between two threads, or two points: messages, files, values. */
+  diff(a: ThreadAt, b: ThreadAt, options?: DiffOptions): Promise<ThreadDiff>
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /**
@@ -180,7 +185,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
     ...keys
   } = checkOptions(connectSchema, options, 'connectSkein')
   const key = keySource(keys)
-  const backend = await store.open('client')
+  const backend = withPasts(await store.open('client'))
   const secrets = new Secrets({ source: key, backend })
   try {
     await secrets.join()
@@ -222,21 +227,14 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
       },
       get,
       delete: (root, options) => deleteTree(services, root, options),
-      async list(filter = {}) {
-        checkOptions(filterSchema, filter, 'threads.list')
-        if (directory.isReady) {
-          const { position: _, ...page } = await directory.list(filter)
-          return page
-        }
-        const { heads, next } = await backend.heads.list(toHeadFilter(filter))
-        return { threads: heads.map(toThreadInfo), ...defined({ next }) }
-      },
+      list: (filter = {}) => listThreads(services, filter),
     },
     directory: () => directory.open(),
     inbox: createInbox(services),
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),
     effects: createEffects(services),
+    diff: (a, b, options) => diffThreads(backend, { a, b }, options),
     events: ({ root, ...options }) => eventsOf(services, { root }, options),
     modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {
@@ -250,6 +248,16 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+async function listThreads({ backend, directory }: ThreadServices, filter: ThreadFilter) {
+  checkOptions(filterSchema, filter, 'threads.list')
+  if (directory.isReady) {
+    const { position: _, ...page } = await directory.list(filter)
+    return page
+  }
+  const { heads, next } = await backend.heads.list(toHeadFilter(filter))
+  return { threads: heads.map(toThreadInfo), ...defined({ next }) }
 }
 
 /** Closing twice is closing once: the second call waits for the first. */

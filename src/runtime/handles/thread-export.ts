@@ -15,7 +15,9 @@ import type { Backend, Entry, Head, StoredHead } from '../../backend/port.js'
 import type { Media } from '../../core/media.js'
 import { SkeinError } from '../../core/failure.js'
 import { checkOptions } from '../../core/options.js'
+import type { ThreadRecord } from '../../core/records/record.js'
 import { replaceSealed } from '../../core/records/sealed.js'
+import { pastKey } from '../../core/records/travel.js'
 import type { ToolSpec } from '../../models/port.js'
 import { eachHead } from '../journal/heads.js'
 import { chainStart, createEntryReader, pack, relink } from '../journal/journal.js'
@@ -121,13 +123,23 @@ async function copyThread(backend: Backend, { thread, seq: _, damaged, ...head }
   for (const entry of await backend.journal.read(thread)) {
     const records = reader.unpack(entry)
     for (const record of records) fold(state, record)
-    const clean = records.map((record) => replaceSealed(record, noValues))
+    const clean = records.map(withoutSealed)
     const before = entries.at(-1)?.hash ?? chainStart
     const isClean = clean.every((record, index) => record === records[index])
     entries.push(plainEntry(isClean ? relink(entry, before) : pack(clean, before)))
     if (!isClean) sealedEntries++
   }
   return { exported: { thread, head, entries }, sealedEntries, media: mediaOf(state) }
+}
+
+/** A fork takes its past along: it may be read where there are no blobs. */
+function withoutSealed(record: ThreadRecord): ThreadRecord {
+  const clean = replaceSealed(record, noValues)
+  const past = record.type === 'thread.based' ? record[pastKey] : undefined
+  if (record.type !== 'thread.based' || !past) return clean
+  const entry = pack(past.records.map(withoutSealed), chainStart)
+  const { from } = record
+  return { ...record, from: { ...from, chain: entry.hash }, past: { entries: [plainEntry(entry)] }, blobs: [] }
 }
 
 function plainEntry({ first, count, body, hash }: Entry): Entry {

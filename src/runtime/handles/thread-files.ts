@@ -12,6 +12,7 @@ import type { Backend } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
 import type { FileChange, FileRead } from '../../core/records/change.js'
 import { SkeinError } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
 import { emptyTree } from '../../core/tree.js'
 import type { DirNode } from '../../core/tree.js'
 import { fileError } from '../../files/error.js'
@@ -24,6 +25,9 @@ import type { WorkingCopy } from '../../files/working-copy.js'
 import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
+import { stateAtPoint } from './travel/diff.js'
+import { pointSchema } from './travel/points.js'
+import type { Point } from './travel/points.js'
 
 /** Writers in other processes may win again and again, but not that often. */
 const mostTries = 50
@@ -32,6 +36,8 @@ const mostTries = 50
 export interface ThreadFiles extends Files {
   /** The files as they are now, to be read: every answer is of this one instant, and costs no look at the thread. */
   snapshot(): Promise<Files>
+  /** The files as they were at a point, to be read. */
+  at(point: Point): Promise<Files>
 }
 
 export function createThreadFiles(services: ThreadServices, thread: string, waker: StateWaker): ThreadFiles {
@@ -84,16 +90,21 @@ export function createThreadFiles(services: ThreadServices, thread: string, wake
   }
   return {
     ...files,
-    async snapshot() {
-      const then = await now()
-      const snapshot: Files = {
-        ...readers(async () => then),
-        ...writers(refuse),
-        volume: (path) => loadVolume(snapshot, path),
-      }
-      return snapshot
+    snapshot: async () => frozen(await now()),
+    async at(point) {
+      const { files: then } = await stateAtPoint(backend, thread, checkOptions(pointSchema, point, 'files.at'))
+      return frozen(copyOf(then).files)
     },
   }
+}
+
+function frozen(then: Files): Files {
+  const snapshot: Files = {
+    ...readers(async () => then),
+    ...writers(refuse),
+    volume: (path) => loadVolume(snapshot, path),
+  }
+  return snapshot
 }
 
 type Reading =

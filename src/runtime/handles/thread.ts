@@ -47,6 +47,13 @@ import { toThreadInfo } from '../watch/directory/thread-info.js'
 import type { ThreadInfo, ThreadStatus } from '../watch/directory/thread-info.js'
 import { createThreadMessages } from './thread-messages.js'
 import type { ThreadMessages } from './thread-messages.js'
+import type { Crossing } from './travel/crossing.js'
+import { forkThread } from './travel/fork.js'
+import type { ForkOptions } from './travel/fork.js'
+import { rewindThread } from './travel/rewind.js'
+import type { RewindOptions, Rewound } from './travel/rewind.js'
+import { readTimeline } from './travel/timeline.js'
+import type { TimelinePage, TimelineRow } from './travel/timeline.js'
 import { readChildren, readTree } from './thread-tree.js'
 import type { ChildEntry, Tree } from './thread-tree.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
@@ -100,6 +107,18 @@ export interface Thread extends ThreadMessages, ThreadControl, ThreadSchedules {
   children(): Promise<readonly ChildEntry[]>
   /** It and all threads below it. */
   tree(): Promise<Tree>
+  /** Its turns and steps, oldest first: the points that one can go back to. */
+  timeline(page?: TimelinePage): Promise<readonly TimelineRow[]>
+  /**
+   * Another thread that begins with its past up to a point. With `dry`, only what that would cross. A fork that would
+   * repeat what was done to the world is refused with `EFFECTS_CROSSED`, unless `effects` or `force` is said.
+   */
+  fork: ForkMethod
+  /**
+   * Goes back to a point of its own past. What was done to the world since is undone first with `revert`, or left as
+   * it is with `force`; else it is refused with `EFFECTS_CROSSED`. Refused while a turn runs.
+   */
+  rewind: RewindMethod
   /** Its journal and what its model was shown, as one JSON value: a file of it can be replayed (`skein/testing`). */
   export(options?: ExportOptions): Promise<ThreadExport>
   /** The thread's own files, as they are now. */
@@ -142,6 +161,9 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     children: () => readChildren(backend, id),
     tree: async () => readTree(backend, await readHead()),
     export: async (options = {}) => exportThread(services, await readHead(), options),
+    timeline: async (page) => readTimeline(backend, await readHead(), page),
+    fork: forkMethod(services, readHead),
+    rewind: rewindMethod(services, readHead),
     files: createThreadFiles(services, id, waker),
     kv: createThreadValues(services, id, waker),
     ...createThreadSchedules(services, id, waker),
@@ -155,6 +177,37 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
       return info()
     },
   }
+}
+
+interface ForkMethod {
+  (options: ForkOptions & { readonly dry: true }): Promise<Crossing>
+  (options?: ForkOptions): Promise<Thread>
+}
+
+function forkMethod(services: ThreadServices, readHead: () => Promise<StoredHead>): ForkMethod {
+  function fork(options: ForkOptions & { readonly dry: true }): Promise<Crossing>
+  function fork(options?: ForkOptions): Promise<Thread>
+  async function fork(options: ForkOptions & { readonly dry?: boolean } = {}): Promise<Crossing | Thread> {
+    const forked = await forkThread(services, await readHead(), options)
+    if ('crossing' in forked) return forked.crossing
+    const { thread } = forked
+    return createThread(services, (await services.backend.heads.get(thread)) ?? threadMissing(thread))
+  }
+  return fork
+}
+
+interface RewindMethod {
+  (options: RewindOptions & { readonly dry: true }): Promise<Crossing>
+  (options: RewindOptions): Promise<Rewound>
+}
+
+function rewindMethod(services: ThreadServices, readHead: () => Promise<StoredHead>): RewindMethod {
+  function rewind(options: RewindOptions & { readonly dry: true }): Promise<Crossing>
+  function rewind(options: RewindOptions): Promise<Rewound>
+  async function rewind(options: RewindOptions & { readonly dry?: boolean }): Promise<Crossing | Rewound> {
+    return rewindThread(services, await readHead(), options)
+  }
+  return rewind
 }
 
 /** Ends quietly when its reader's signal, or the skein, says so. */

@@ -3,7 +3,7 @@
  * partitions. Each partition is a HeldPartition (partition.ts).
  *
  * - A host does nothing for a thread whose partition it does not hold.
- * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of threads.
+ * - Residents that rest are let go, oldest first, past `maxResident` (resting.ts).
  * HO3 Hosts that share a store hold a share of it each: a host with too many partitions leaves the least busy ones, a
  *     host with too few takes free ones. A lost lease is acquired again when it is free. A partition is left between
  *     two calls of its threads, so that none waits for another's; if that moment does not come within a lease, without
@@ -20,14 +20,15 @@ import { SkeinError } from '../../core/failure.js'
 import type { StopReason, TurnEnded } from '../../core/records/record.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
+import { Flushes } from './flushes.js'
 import { HeldPartition } from './partition.js'
 import type { PartitionOptions } from './partition.js'
 import { catchUpTopic, tellRemoval } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
-import type { Outbox } from '../resident/outbox.js'
-import type { Resident } from '../resident/resident.js'
 import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
+import { RestSnapshots } from './rest-snapshots.js'
+import { RestingThreads } from './resting.js'
 import { RetainedStates } from './retained.js'
 
 /** What happens to a host. */
@@ -69,9 +70,9 @@ interface DueThread {
 export class Host {
   readonly #options: HostOptions
   readonly #partitions = new Map<number, HeldPartition>()
-  /** In the order in which they came to rest. */
-  readonly #resting = new Map<Resident, HeldPartition>()
-  readonly #dirty = new Set<Outbox>()
+  readonly #resting: RestingThreads
+  readonly #restSnapshots: RestSnapshots
+  readonly #flushes = new Flushes()
   readonly #stops: (() => void)[] = []
   readonly #partitionOptions: PartitionOptions
   /** Unfinished threads that this host was told to leave alone, by the roots of their trees. */
@@ -80,7 +81,6 @@ export class Host {
   #due: DueThread[] = []
   #nextDue = 0
   #wakers = 0
-  #flushing = false
   /** How many partitions it should hold. */
   #share = 0
   /** Partitions that it is taking. */
@@ -98,16 +98,19 @@ export class Host {
   private constructor(options: HostOptions) {
     const { backend, services, settings } = options
     this.#options = options
+    this.#resting = new RestingThreads(settings.maxResident)
+    this.#restSnapshots = new RestSnapshots(backend, settings)
     this.#partitionOptions = {
       backend,
       services,
       settings,
       actors: new ThreadActors(),
       lastTries: new LastTries(),
-      retained: new RetainedStates(),
-      flushSoon: (outbox) => this.#flushSoon(outbox),
+      retained: new RetainedStates((woken) => this.#restSnapshots.take(woken)),
+      leaves: (woken) => this.#restSnapshots.take(woken),
+      flushSoon: (outbox) => this.#flushes.add(outbox),
       turnEnded: (state, ended) => this.#turnEnded(state, ended),
-      rested: (partition, resident) => this.#rested(partition, resident),
+      rested: (partition, resident) => this.#resting.add(resident, partition),
       notResting: (resident) => void this.#resting.delete(resident),
       removed: (root) => this.#removed(root),
     }
@@ -352,36 +355,12 @@ export class Host {
     this.#options.settings.onHostEvent({ type: 'turn', thread, agent, reason, ...defined({ why }) })
   }
 
-  /** All outboxes that fill in one turn of the event loop are flushed together. */
-  #flushSoon(outbox: Outbox): void {
-    this.#dirty.add(outbox)
-    if (this.#flushing) return
-    this.#flushing = true
-    setImmediate(() => {
-      this.#flushing = false
-      const dirty = [...this.#dirty]
-      this.#dirty.clear()
-      for (const each of dirty) void each.flush()
-    })
-  }
-
   /** A tree was removed: nothing of it stays in memory, and its watchers are told. */
   #removed(root: string): void {
     for (const partition of this.#partitions.values()) partition.forget(root)
     this.#partitionOptions.retained.forget(root)
     tellRemoval(this.#options.backend, root)
     this.#options.removed()
-  }
-
-  #rested(partition: HeldPartition, resident: Resident): void {
-    this.#resting.delete(resident)
-    this.#resting.set(resident, partition)
-    if (this.#resting.size <= this.#options.settings.maxResident) return
-    for (const [oldest, home] of this.#resting) {
-      // Its deadline may have passed meanwhile: it will come to rest again.
-      if (!oldest.resting) continue
-      return home.letGo(oldest)
-    }
   }
 
   /** Hands over: nothing new starts, running calls get their grace, what was decided is committed. */
@@ -393,6 +372,8 @@ export class Host {
     await leaveAll()
     await Promise.allSettled(this.#taking.values())
     await leaveAll() // partitions that were being taken meanwhile
+    this.#partitionOptions.retained.dropAll()
+    await this.#restSnapshots.settled()
     this.#options.services.orphans.close()
   }
 }

@@ -16,6 +16,7 @@ import type { Failure } from '../../core/failure.js'
 import { removeTree } from '../effects/remove-tree.js'
 import { decode } from '../journal/journal.js'
 import { continueFrom, wake } from '../journal/wake.js'
+import type { Woken } from '../journal/wake.js'
 import { headOf } from '../resident/head.js'
 import { tellAnswer } from '../resident/outbox.js'
 import { tellParked, tellParkedTree } from '../resident/parking.js'
@@ -33,6 +34,8 @@ export interface PartitionOptions extends Pick<ResidentOptions, 'actors' | 'last
   readonly settings: HostSettings
   /** States of threads that were let go, as long as there is room. */
   readonly retained: RetainedStates
+  /** A state leaves this host. */
+  readonly leaves: (woken: Woken) => void
   /** A thread came to rest and stays in memory until its host lets it go. */
   readonly rested: (partition: HeldPartition, resident: Resident) => void
   /** A thread does not rest any more: it is at work, or was let go. */
@@ -273,6 +276,7 @@ export class HeldPartition {
     const { id, wakeAt, woken } = resident
     this.#remove(resident)
     resident.stop()
+    if (woken && this.leaving) this.#options.leaves(woken)
     if (this.leaving) return
     if (woken) this.#options.retained.keep(woken)
     if (wakeAt !== undefined) this.alarm(id, wakeAt)

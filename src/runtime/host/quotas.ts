@@ -128,10 +128,10 @@ export class Quotas {
   /** To be called after every record. */
   note({ id, parent, tags }: ThreadState, { type }: ThreadRecord): void {
     if (parent !== undefined || !noted.has(type)) return
-    if (type === 'thread.created') this.#tag(id, tags)
+    if (isCreation(type)) this.#tag(id, tags)
     else if (type === 'thread.ended' || type === 'thread.terminated') this.#tags.delete(id)
     for (const { live, running } of this.#of(tags).values()) {
-      if (type === 'thread.created') live.add(id)
+      if (isCreation(type)) live.add(id)
       else if (type === 'turn.started') running.add(id)
       else {
         running.delete(id)
@@ -143,11 +143,14 @@ export class Quotas {
 
 const noted: ReadonlySet<ThreadRecord['type']> = new Set([
   'thread.created',
+  'thread.based',
   'turn.started',
   'turn.ended',
   'thread.ended',
   'thread.terminated',
 ])
+
+const isCreation = (type: ThreadRecord['type']): boolean => type === 'thread.created' || type === 'thread.based'
 
 /** Whether the command begins a turn of a root. */
 function startsTurn(state: ThreadState, command: Command): boolean {

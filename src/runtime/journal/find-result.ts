@@ -28,7 +28,7 @@ interface CallAt {
 /** The message with the result; undefined where there was no such call. */
 export async function findResult(
   journal: JournalReader,
-  { id, seq }: Pick<ThreadState, 'id' | 'seq'>,
+  { id, seq, lineage }: Pick<ThreadState, 'id' | 'seq' | 'lineage'>,
   call: CallAt,
 ): Promise<Message | undefined> {
   const begin = await beginOf(journal, { id, seq }, call.step)
@@ -44,17 +44,20 @@ export async function findResult(
     }
   }
   const recorded = replied?.calls[call.index]
-  if (!replied || !recorded) return undefined
+  // A fork has earlier steps in the past that it began with.
+  if (!replied || !recorded) return lineage.from && fromFold(journal, id, call)
   if (!returned || recorded.child) return fromFold(journal, id, call)
-  const { outcome, text, at } = returned
+  const { side } = replied
+  return { ...resultOf(returned, call), tool: recorded.tool, ...defined({ side }) }
+}
+
+function resultOf({ outcome, text, at }: CallReturned & { readonly at: number }, { step, index }: CallAt): Message {
   return {
-    id: `result_${call.step}_${call.index}`,
+    id: `result_${step}_${index}`,
     role: 'tool',
-    call: callId(call.step, call.index),
-    tool: recorded.tool,
+    call: callId(step, index),
     text: text ?? (outcome.ok ? resultText(outcome.value) : failureText(outcome.failure)),
     at,
-    ...defined({ side: replied.side }),
   }
 }
 

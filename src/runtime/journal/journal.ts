@@ -10,6 +10,8 @@ import type { Entry, StoredEntry } from '../../backend/port.js'
 import { SkeinError } from '../../core/failure.js'
 import { recordVersion } from '../../core/records/record.js'
 import type { ThreadRecord } from '../../core/records/record.js'
+import { standingOn } from '../../core/records/travel.js'
+import type { Past } from '../../core/records/travel.js'
 
 /** The hash before the first entry. */
 export const chainStart = ''
@@ -83,6 +85,11 @@ function link(before: string, body: string): string {
   return hash('sha256', before + body, 'base64url').slice(0, 22)
 }
 
+/** An entry, with the pasts that its records stand on, by their numbers (past.ts). */
+interface ReadEntry extends StoredEntry {
+  readonly pasts?: ReadonlyMap<number, Past>
+}
+
 /** Reads entries in order: `unpack` is called once for each. Throws at the first that does not follow. */
 export function createEntryReader(thread: string, from: { readonly seq: number; readonly chain: Chain }) {
   let { seq } = from
@@ -91,7 +98,7 @@ export function createEntryReader(thread: string, from: { readonly seq: number; 
     get chain() {
       return chain
     },
-    unpack(entry: StoredEntry): readonly ThreadRecord[] {
+    unpack(entry: ReadEntry): readonly ThreadRecord[] {
       if (entry.first !== seq + 1)
         throw corrupt(thread, seq + 1, `record ${seq + 1} is missing; ${entry.first} follows`)
       if (link(chain, entry.body) !== entry.hash)
@@ -107,7 +114,7 @@ export function createEntryReader(thread: string, from: { readonly seq: number; 
 }
 
 /** The records of an entry, without a look at the hash chain: that is checked elsewhere. */
-export function decode(thread: string, { first, body }: StoredEntry): readonly ThreadRecord[] {
+export function decode(thread: string, { first, body, pasts }: ReadEntry): readonly ThreadRecord[] {
   const { v, r } = parse(thread, first, body)
   if (v > recordVersion) {
     throw new SkeinError(
@@ -117,7 +124,12 @@ export function decode(thread: string, { first, body }: StoredEntry): readonly T
       { data: { thread, seq: first, version: v } },
     )
   }
-  return v === recordVersion ? r : upcast(r, v)
+  const records = v === recordVersion ? r : upcast(r, v)
+  return pasts ? records.map((record) => withPast(record, pasts.get(record.seq))) : records
+}
+
+function withPast(record: ThreadRecord, past: Past | undefined): ThreadRecord {
+  return past ? standingOn(record, past) : record
 }
 
 function parse(thread: string, seq: number, body: string): { v: number; r: readonly ThreadRecord[] } {

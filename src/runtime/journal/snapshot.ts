@@ -1,7 +1,8 @@
 /**
  * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The transcript
  * is left out (it is in the journal and would make every snapshot as long as the history) and read when it is needed;
- * but where a summary stands for its beginning, the rest is short and goes with the snapshot.
+ * but where a summary stands for its beginning, the rest is short and goes with the snapshot. One that is taken when a
+ * thread leaves memory has it too, packed, unless it is long: the next turn unpacks it and folds no history.
  *
  * - A snapshot begins with the hash of the rest. One of another fold version, or whose bytes are not what was written,
  *   is as good as none.
@@ -10,6 +11,7 @@
  *   children writes, and what it reads when it wakes, grows with its history and not with that times its children.
  */
 import { hash } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { positionAt } from '../../../actors/thread/position.js'
@@ -25,11 +27,15 @@ import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 23
+const foldVersion = 25
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
 const digestBytes = 16
+/** A longer history is not packed: packing and unpacking it would hold the event loop for more than milliseconds. */
+const mostHistoryChars = 400_000
+/** About what the text of a message has besides its words. */
+const messageChars = 120
 
 const envelope = z.object({
   version: z.literal(foldVersion),
@@ -51,6 +57,13 @@ const envelope = z.object({
         tail: z.array(z.custom<Message>(isObject)),
       }),
     ),
+})
+
+const historyEnvelope = z.looseObject({
+  version: z.literal(foldVersion),
+  messages: z.number(),
+  thread: z.string(),
+  history: z.instanceof(Uint8Array),
 })
 
 export interface SnapshotSource {
@@ -101,6 +114,11 @@ export class SnapshotPace {
     else this.#unmade.push(entry)
   }
 
+  /** A fork has begun with so many records: what it read once need not be read again. */
+  based(records: number): void {
+    this.#records += records
+  }
+
   /** Counted on when this state is continued. */
   get tail(): JournalTail {
     return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#snapshotBytes, unmade: this.#unmade }
@@ -115,7 +133,16 @@ export class SnapshotPace {
   }
 }
 
-export function freeze({ state, chain }: SnapshotSource): Uint8Array {
+/** Of a thread that leaves memory: with all messages, if they are there and not too many. */
+export function freezeAtRest({ state, chain }: SnapshotSource): Uint8Array {
+  const { items, skipped } = state.transcript
+  const isPacked =
+    skipped === 0 && boundaryOf(state) === 0 && state.said + items.length * messageChars <= mostHistoryChars
+  const history = isPacked && items.length > 0 ? deflateRawSync(JSON.stringify(items), { level: 1 }) : undefined
+  return freeze({ state, chain }, history)
+}
+
+export function freeze({ state, chain }: SnapshotSource, history?: Uint8Array): Uint8Array {
   const { transcript, accepted, files, children, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
   const boundary = boundaryOf(state)
@@ -129,6 +156,7 @@ export function freeze({ state, chain }: SnapshotSource): Uint8Array {
     files: freezeTree(files),
     children: [...children],
     state: Buffer.from(JSON.stringify({ ...rest, tail })),
+    ...(history && { thread: state.id, history }),
   })
   // The codec would keep its buffer for the next snapshot, and that of a parent of thousands takes megabytes.
   if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
@@ -139,9 +167,20 @@ function digest(bytes: Uint8Array): Buffer {
   return Buffer.from(hash('sha256', bytes, 'base64'), 'base64').subarray(0, digestBytes)
 }
 
+/** The messages of the thread when the snapshot was taken, where it has them all. */
+export function thawHistory(id: string, bytes: Uint8Array | undefined): readonly Message[] | undefined {
+  const checked = historyEnvelope.safeParse(unpackQuietly(bytes))
+  if (!checked.success || checked.data.thread !== id) return undefined
+  const items: unknown = JSON.parse(inflateRawSync(checked.data.history).toString())
+  return isMessages(items) && items.length === checked.data.messages ? items : undefined
+}
+
+function isMessages(value: unknown): value is readonly Message[] {
+  return Array.isArray(value)
+}
+
 export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource | undefined {
-  if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined
-  const checked = envelope.safeParse(unpackQuietly(bytes.subarray(digestBytes)))
+  const checked = envelope.safeParse(unpackQuietly(bytes))
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, files, children } = checked.data
   const { tail, ...state } = checked.data.state
@@ -162,9 +201,11 @@ export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource 
   }
 }
 
-function unpackQuietly(bytes: Uint8Array): unknown {
+/** Undefined where its bytes are not those that were written. */
+function unpackQuietly(bytes: Uint8Array | undefined): unknown {
+  if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined
   try {
-    return codec.unpack(bytes)
+    return codec.unpack(bytes.subarray(digestBytes))
   } catch {
     return undefined
   }

@@ -10,9 +10,10 @@ import { fold } from '../../../actors/thread/fold.js'
 import { boundaryOf } from '../../../actors/thread/turn/context.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import { serialOf } from '../../../actors/thread/travel/lineage.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
 import { chainStart, createEntryReader, chainHash } from './journal.js'
-import { thaw } from './snapshot.js'
+import { thaw, thawHistory } from './snapshot.js'
 import type { JournalTail, SnapshotSource } from './snapshot.js'
 
 /** Entries that are read at once. */
@@ -59,10 +60,27 @@ export async function wakeTo(backend: Backend, id: string, last: number): Promis
   return state
 }
 
-/** Reads the part of the transcript that was skipped. */
-export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
-  const { state } = await wakeWhole(backend, id)
-  transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+/** The whole state after the record `last`, or after all: with its transcript, as a reader of the past needs it. */
+export async function foldTo(backend: Backend, id: string, last = Infinity): Promise<ThreadState> {
+  const cached = thaw(id, await backend.snapshots.get(id))
+  const isWhole = cached?.state.transcript.skipped === 0 && cached.state.seq <= last
+  const { state, chain } = isWhole ? cached : { state: createState(id), chain: chainStart }
+  const reader = createEntryReader(id, { seq: state.seq, chain })
+  for (let more = true; more && state.seq < last;) {
+    const entries = await backend.journal.read(id, { after: state.seq, limit: batchSize })
+    for (const entry of entries) for (const record of reader.unpack(entry)) if (record.seq <= last) fold(state, record)
+    more = entries.length === batchSize
+  }
+  return state
+}
+
+/** Reads the part of the transcript that was skipped: from the snapshot if that has it, else by folding the journal. */
+export async function hydrate(backend: Backend, { id, transcript, lineage }: ThreadState): Promise<void> {
+  // A snapshot may be from before a rewind: its messages are then others.
+  const packed = lineage.rewound === undefined ? thawHistory(id, await backend.snapshots.get(id)) : undefined
+  const isEnough = packed && packed.length >= transcript.skipped
+  const messages = isEnough ? packed : (await wakeWhole(backend, id)).state.transcript.items
+  transcript.items = [...messages.slice(0, transcript.skipped), ...transcript.items]
   transcript.skipped = 0
 }
 
@@ -81,13 +99,14 @@ async function advance(backend: Backend, from: SnapshotSource, snapshotBytes = 0
 
 function foldAll({ state, chain }: SnapshotSource, entries: readonly StoredEntry[]): Omit<Woken, 'snapshotBytes'> {
   const { seq } = state
+  const before = serialOf(state)
   let foldedBytes = 0
   const reader = createEntryReader(state.id, { seq, chain })
   for (const entry of entries) {
     foldedBytes += entry.body.length
     for (const record of reader.unpack(entry)) fold(state, record)
   }
-  return { state, chain: reader.chain, folded: state.seq - seq, foldedBytes }
+  return { state, chain: reader.chain, folded: serialOf(state) - before, foldedBytes }
 }
 
 /** A thread's state after the whole journal, for a reader that asks for it again and again. Without its transcript. */

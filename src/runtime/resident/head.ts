@@ -64,6 +64,8 @@ function addWork(head: Writable<Head>, state: ThreadState): void {
   if (queued > 0) head.queued = queued
   if (state.queue.length > 0) head.unread = state.queue.length
   if (state.edits.length > 0) head.edits = state.edits.length
+  if (state.lineage.from) head.forkedFrom = state.lineage.from
+  if (state.lineage.rewound !== undefined) head.rewound = state.lineage.rewound
   if (budget) head.left = budget.left
   addUsed(head, state)
 }

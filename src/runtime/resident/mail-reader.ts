@@ -18,6 +18,7 @@ import { resolveCommand } from '../resolve/commands.js'
 import type { CommandResolution } from '../resolve/hooked-mail.js'
 import type { Services, HostSettings } from '../services.js'
 import { needsNoDefinition, tellParked } from './parking.js'
+import { resolveTravel, travels } from './resolve-travel.js'
 
 /** The thread whose mail it is. */
 export interface MailHandler {
@@ -125,11 +126,15 @@ export class MailReader {
     const turn = mailTurn(state, opened.command)
     if (turn === 'early') return void this.#early.push(mail)
     if (turn === 'heard') return this.#handler.answer(mail, { ok: true, seq: state.seq })
-    this.#decide(
-      mail,
-      locked ? { refused: locked } : resolveCommand(services, state, { id: mail.id, ...opened }),
-      opened.command.kind,
-    )
+    this.#decide(mail, locked ? { refused: locked } : this.#resolve(mail, opened.command), opened.command.kind)
+  }
+
+  #resolve({ id }: StoredMail, command: Command): CommandResolution | Promise<CommandResolution> {
+    const { services } = this.#options
+    const { state } = this.#handler
+    return travels(command)
+      ? resolveTravel(this.#options, state, command)
+      : resolveCommand(services, state, { id, command })
   }
 
   #decide(mail: StoredMail, resolution: CommandResolution | Promise<CommandResolution>, kind?: Command['kind']): void {
@@ -148,7 +153,14 @@ export class MailReader {
         this.#takeEarly()
       }
       this.#handler.done()
-    })
+    }, this.#failed)
+  }
+
+  /** Only the store can fail here. */
+  readonly #failed = (thrown: unknown): void => {
+    this.#pending--
+    this.#asking = undefined
+    this.#handler.failed(thrown)
   }
 
   /** Messages keep their order, and nothing is said to a thread that is being created. */

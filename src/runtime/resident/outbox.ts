@@ -198,6 +198,7 @@ export class Outbox {
       // Where the store has made it, the hash is enough: no thread that is awake keeps the text of its last commit.
       this.#chain = entry.isMade ? entry.hash : entry
       this.#pace.appended(entry)
+      if (entry.first === 1) this.#pace.based(this.#state.lineage.before)
     }
     if (last)
       tellThread(this.#options.backend, this.#state, () => ({

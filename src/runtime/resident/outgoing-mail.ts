@@ -173,6 +173,7 @@ function toChild(state: ThreadState, { key, call, waits, attachments, grant, bas
     child,
     ...defined({ tree: base }),
     ...envOf(state, call),
+    ...defined({ guard: state.lineage.guard }),
     message,
   })
 }
@@ -193,7 +194,8 @@ function envOf(
 ): Pick<Extract<Command, { kind: 'create' }>, 'env'> {
   if (env.keys.length === 0 && !own) return {}
   const keys = [...new Set([...env.keys, ...(own?.keys ?? [])])]
-  return { env: { keys, own: { ...own?.set }, inherited: inheritedEnv(threadEnv(env), [...scoped, ...apart]) } }
+  const inherited = inheritedEnv(threadEnv(env), [...scoped, ...apart])
+  return { env: { keys, own: { ...own?.set }, inherited, ...(env.roots && { roots: [...env.roots] }) } }
 }
 
 /**

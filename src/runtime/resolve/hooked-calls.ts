@@ -156,7 +156,8 @@ export function recordOutsideCall(
   { state, key, by, allowed }: OutsideCall,
   requested: RequestedCall,
 ): RecordedCall | Promise<RecordedCall> {
-  const caller: CallerContext = { threadId: state.id, allowed }
+  const { guard } = state.lineage
+  const caller: CallerContext = { threadId: state.id, allowed, ...(guard && { guard }) }
   const { hooks, app, envs } = definitions
   const set = hooks?.of(state.agent)
   const tool = set?.before_call && allowed.has(requested.tool) ? app.tools.get(requested.tool) : undefined

@@ -69,7 +69,12 @@ export function toLanding(
     setup,
     reply: wanted,
     noRound,
-    caller: { threadId: state.id, allowed, offered: specs, ...defined({ skills: setup.skills }) },
+    caller: {
+      threadId: state.id,
+      allowed,
+      offered: specs,
+      ...defined({ skills: setup.skills, guard: state.lineage.guard }),
+    },
     context: createReplyContext(definitions, state, step),
     handoff: {},
   }

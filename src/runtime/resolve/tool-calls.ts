@@ -9,6 +9,7 @@
  *   fields. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
  */
 import { hash } from 'node:crypto'
+import { refusedEffect } from '../../../actors/thread/travel/rebase.js'
 import { effectOf } from '../../agent/effect.js'
 import type { App } from '../../agent/app.js'
 import type { RetryPolicy, ToolDefinition } from '../../agent/define.js'
@@ -42,6 +43,8 @@ export interface CallerContext {
   readonly offered?: readonly { readonly name: string }[]
   /** Names of the skills that it may read. Not set: all. */
   readonly skills?: readonly string[]
+  /** Of a fork: what happens to calls with a side effect. */
+  readonly guard?: 'ask' | 'refuse'
 }
 
 /** A longer name is cut: it is recorded, and repeated in every request. */
@@ -69,17 +72,32 @@ export function recordCall(
   const unknown = caller.skills && skillRefusal(name, checked.args, caller.skills)
   if (unknown) return { tool: name, args: checked.args, refused: toFailure(unknown, 'TOOL_INPUT_INVALID') }
   try {
-    const call = definedCall({ app, envs }, tool, checked.args)
-    if (tool.execute === false) return { ...call, hold: { why: 'person' } }
-    const needed = approvalNeeded(tool, checked.args, caller)
-    if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool) } : call
-    return needed.then(
-      (yes) => (yes ? { ...call, hold: approvalOf(tool) } : call),
-      (thrown: unknown) => undecided(tool, checked.args, thrown),
-    )
+    return withHold(tool, definedCall({ app, envs }, tool, checked.args), caller)
   } catch (thrown) {
     return undecided(tool, checked.args, thrown)
   }
+}
+
+/** The call, and what it waits for before it runs. */
+function withHold(
+  tool: ToolDefinition,
+  call: RecordedCall,
+  caller: CallerContext,
+): RecordedCall | Promise<RecordedCall> {
+  if (call.sideEffect && caller.guard) return guarded(tool, call, caller.guard)
+  if (tool.execute === false) return { ...call, hold: { why: 'person' } }
+  const needed = approvalNeeded(tool, call.args, caller)
+  if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool) } : call
+  return needed.then(
+    (yes) => (yes ? { ...call, hold: approvalOf(tool) } : call),
+    (thrown: unknown) => undecided(tool, call.args, thrown),
+  )
+}
+
+/** A call of a fork: what acts on the world is refused, or waits for an approval. */
+function guarded(tool: ToolDefinition, call: RecordedCall, guard: 'ask' | 'refuse'): RecordedCall {
+  if (guard === 'refuse') return { ...call, refused: failure('TOOL_DENIED', refusedEffect(tool.name)) }
+  return { ...call, hold: tool.execute === false ? { why: 'person' } : approvalOf(tool) }
 }
 
 /** A call approved with other args: it needs no further approval. */
@@ -97,6 +115,7 @@ export function recordEdited({ app, envs }: CallDefinitions, name: string, args:
 function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args: Json): RecordedCall {
   const { sideEffect, commutes, idempotent } = effectOf(tool, app)
   const acts = sideEffect === true
+  const effect = acts ? effectFields(tool, { commutes, idempotent }) : {}
   const needs = envs.needsOfTool(tool.name)
   const readsContext = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
   // A body that ran before the calls ahead of it must not ask a person because of what it saw too early.
@@ -106,9 +125,7 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
     args,
     ...defined({
       sideEffect: acts || undefined,
-      commutes: (acts && commutes) || undefined,
-      idempotent: (acts && idempotent) || undefined,
-      limitMs: acts && tool.timeoutMs !== undefined ? limitOf(tool.timeoutMs, tool.retry) : undefined,
+      ...effect,
       ahead: ahead || undefined,
       inTurn: (readsContext && !ahead) || undefined,
       repeats: tool.repeats || undefined,
@@ -117,6 +134,19 @@ function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args:
       needs: needs.length > 0 ? needs : undefined,
     }),
   }
+}
+
+/** What counts of a call that acts on the world. */
+function effectFields(
+  { timeoutMs, retry, revert }: ToolDefinition,
+  { commutes, idempotent }: Pick<ToolDefinition, 'commutes' | 'idempotent'>,
+): Pick<RecordedCall, 'commutes' | 'idempotent' | 'revert' | 'limitMs'> {
+  return defined({
+    commutes: commutes || undefined,
+    idempotent: idempotent || undefined,
+    revert: revert === undefined ? undefined : (true as const),
+    limitMs: timeoutMs === undefined ? undefined : limitOf(timeoutMs, retry),
+  })
 }
 
 function keptWhole({ retention }: ToolDefinition): Pick<RecordedCall, 'whole'> {

@@ -15,6 +15,7 @@ import { createDeclarations, textsOf } from '../../agent/variables.js'
 import type { Declarations } from '../../agent/variables.js'
 import { isEnabled, missingVariables, noEnv, resolveEnv, threadEnv } from '../../core/env.js'
 import type { Env, EnvLevels, GivenEnv } from '../../core/env.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import type { Sealed } from '../../core/records/record.js'
 import { createRedactor } from '../../core/redact/redact.js'
@@ -202,7 +203,7 @@ export class Environments {
   }
 
   open({ path, id, env }: Owner, name: string, sealed: string): string {
-    return this.secrets.vault.open(env.keys, sealed, { root: path[0] ?? id, name })
+    return this.secrets.vault.open(env.keys, sealed, { root: path[0] ?? id, name, ...defined({ roots: env.roots }) })
   }
 
   /** Masks every secret that the thread can reach; undefined where it can reach none. Made once per set of values. */

@@ -28,6 +28,8 @@ export interface VaultOptions {
 export interface SecretScope {
   readonly root: string
   readonly name: string
+  /** Of a fork: other trees that it may have been sealed for. */
+  readonly roots?: readonly string[]
 }
 
 const version = 1
@@ -78,14 +80,16 @@ class Vault {
     const what = `the value ${scope.name} of the tree ${scope.root}`
     const [box, ...more] = fieldsOf(sealed, what)
     let plain: Buffer | undefined
-    for (const wrapped of keys)
-      plain ??= box === undefined || more.length > 0 ? undefined : decrypt(this.#dataKey(wrapped), box, boundTo(scope))
+    const { root, name, roots = [] } = scope
+    const scopes = [...new Set([root, ...roots])].map((each) => boundTo({ root: each, name }))
+    if (box !== undefined && more.length === 0)
+      for (const wrapped of keys) for (const bound of scopes) plain ??= decrypt(this.#dataKey(wrapped), box, bound)
     if (!plain)
       throw damaged(
         what,
         `It is damaged, or was sealed for another name or tree. Set ${scope.name} again, or restore the store ` +
           `from a backup`,
-        { ...scope },
+        { root, name },
       )
     const text = plain.toString('utf8')
     plain.fill(0)

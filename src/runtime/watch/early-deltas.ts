@@ -3,11 +3,14 @@
  * arrival.
  */
 import type { DeltaEvent } from '../../core/records/event.js'
+import { textSize } from './text-size.js'
 import type { DeltaSignal } from './topics.js'
 
 export class EarlyDeltas {
   readonly #waiting = new Map<string, DeltaSignal[]>()
   size = 0
+  /** How long their texts are, about. */
+  bytes = 0
 
   get threads(): Iterable<string> {
     return this.#waiting.keys()
@@ -19,6 +22,7 @@ export class EarlyDeltas {
     if (waiting) waiting.push(signal)
     else this.#waiting.set(thread, [signal])
     this.size++
+    this.bytes += textSize(signal.event)
   }
 
   /** The record that the next delta of the thread follows. */
@@ -35,6 +39,7 @@ export class EarlyDeltas {
     if (later < 0) this.#waiting.delete(thread)
     else this.#waiting.set(thread, waiting.slice(later))
     this.size -= taken.length
+    for (const { event } of taken) this.bytes -= textSize(event)
     return taken.map(({ event }) => event)
   }
 }

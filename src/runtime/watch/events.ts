@@ -1,10 +1,9 @@
 /**
  * Following a tree as an iteration: records of `watch` as events with their place, and deltas.
  *
- * - With `maxBuffered` at most that many items (and the rest of one commit) wait for the reader. The past is read as
- *   fast as it is taken; a live signal beyond the limit ends the iteration with STREAM_LAGGED, after the items that
- *   were buffered. Of the past a few commits are read ahead, whatever the limit: it can be read again, and commits may
- *   be large.
+ * - With `maxBuffered` at most that many items, and some megabytes of them (and the rest of one commit), wait for the
+ *   reader. A live signal beyond that ends the iteration with STREAM_LAGGED, after the items that were buffered.
+ * - The past is read as fast as it is taken, a few commits ahead, whatever the limit: it can be read again.
  */
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -13,7 +12,9 @@ import { callId } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { createQueue } from './async-queue.js'
 import type { CommitSignal } from './topics.js'
-import { lagged, removed, watch } from './watch.js'
+import { textSize } from './text-size.js'
+import { lagged, mostWaitingBytes, removed } from './watch-errors.js'
+import { watch } from './watch.js'
 import type { WatchOptions } from './watch.js'
 
 export interface FollowOptions extends WatchOptions {
@@ -26,7 +27,7 @@ export interface FollowedEvent {
   readonly record?: ThreadRecord
 }
 
-type Queued<Item> = { readonly item: Item } | { readonly ended: true; readonly failed?: unknown }
+type Queued<Item> = { readonly item: Item; readonly size: number } | { readonly ended: true; readonly failed?: unknown }
 
 /** How records, deltas and a reset become items of the iteration. */
 interface ItemMaker<Item> {
@@ -70,8 +71,9 @@ export function followRecords(backend: Backend, options: FollowOptions): AsyncGe
   })
 }
 
-/** Items of the past that may wait for the reader. */
+/** Items of the past that may wait for the reader, and about how long they are. */
 const readAhead = 8
+const readAheadBytes = 2 ** 20
 
 async function* iterate<Item>(
   backend: Backend,
@@ -85,37 +87,50 @@ async function* iterate<Item>(
     stop()
     queue.push({ ended: true, failed })
   }
-  const push = (items: readonly Item[]): void => {
-    if (queue.size < maxBuffered) for (const item of items) queue.push({ item })
-    else end(lagged(options))
+  const mostBytes = maxBuffered === Infinity ? Infinity : mostWaitingBytes
+  let bytes = 0
+  const push = (items: readonly Item[], from: CommitSignal | DeltaEvent): void => {
+    if (queue.size >= maxBuffered || bytes >= mostBytes) return end(lagged(options))
+    // Whoever reads all as it comes pays for no measure: what is alone is taken next.
+    const isMeasured = 'size' in from || (queue.size > 0 && mostBytes < Infinity)
+    const size = isMeasured ? sizeOf(from) / Math.max(1, items.length) : 0
+    bytes += size * items.length
+    for (const item of items) queue.push({ item, size })
   }
   const room = async (): Promise<void> => {
-    while (queue.size >= Math.min(maxBuffered, readAhead)) await queue.taken()
+    while (queue.size >= Math.min(maxBuffered, readAhead) || bytes >= readAheadBytes) await queue.taken()
   }
   const restart = (path: readonly string[]): void => {
     try {
-      queue.push({ item: reset(path) })
+      queue.push({ item: reset(path), size: 0 })
     } catch (thrown) {
       end(thrown)
     }
   }
   try {
     stop = watch(backend, options, {
-      records: (committed) => push(records(committed)),
-      ...(delta && { delta: (event: DeltaEvent) => push(delta(event)) }),
+      records: (committed) => push(records(committed), committed),
+      ...(delta && { delta: (event: DeltaEvent) => push(delta(event), event) }),
       reset: restart,
       room,
       ended: end,
     })
     for (let next = await queue.next(); next; next = await queue.next()) {
-      if ('item' in next) yield next.item
-      else if (next.failed === undefined) return
-      else throw next.failed
+      if ('ended' in next) {
+        if (next.failed === undefined) return
+        throw next.failed
+      }
+      bytes -= next.size
+      yield next.item
     }
   } finally {
     stop()
     queue.close()
   }
+}
+
+function sizeOf(from: CommitSignal | DeltaEvent): number {
+  return 'kind' in from ? (from.size ?? textSize(from.records)) : textSize(from)
 }
 
 function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal): DurableEvent {
@@ -128,5 +143,7 @@ function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal)
   }
   if (record.type === 'model.replied')
     return { ...record, ...origin, callIds: record.calls.map((_, index) => callId(record.step, index)) }
+  // The past of a fork is no news, and may be long.
+  if (record.type === 'thread.based') return { ...record, past: { parts: [] }, blobs: [], ...origin }
   return { ...record, ...origin }
 }

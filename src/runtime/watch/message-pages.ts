@@ -11,6 +11,7 @@
 import { fold } from '../../../actors/thread/fold.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import { noLineage } from '../../../actors/thread/travel/lineage.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
 import type { Edits } from '../../../actors/thread/turn/edits.js'
 import type { Backend } from '../../backend/port.js'
@@ -41,7 +42,7 @@ export async function readMessagePage(
   id: string,
   { before, limit, silent, slice = firstSlice }: PageRange,
 ): Promise<readonly NumberedMessage[] | undefined> {
-  const { seq, edits, queue } = await overlayOf(backend, id)
+  const { seq, edits, queue, lineage } = await overlayOf(backend, id)
   if (seq === 0) return undefined
   const end = Math.min(before - 1, seq)
   const reader: PageReader = {
@@ -52,6 +53,24 @@ export async function readMessagePage(
     isNewest: before > seq,
   }
   if (end <= 0) return []
+  // What a rewind has undone is not read: which messages count is known at the end only.
+  if (lineage.rewound !== undefined)
+    return pageOf(replayFrom(id, await recordsBetween(backend, id, [0, seq])).before(before), reader).messages
+  return readBackwards(backend, { id, end, limit, slice }, reader)
+}
+
+interface Backwards extends Pick<PageRange, 'limit'> {
+  readonly id: string
+  readonly end: number
+  readonly slice: number
+}
+
+/** Reads more and more, until what is read is sure to be the page. */
+async function readBackwards(
+  backend: Backend,
+  { id, end, limit, slice }: Backwards,
+  reader: PageReader,
+): Promise<readonly NumberedMessage[]> {
   for (let size = slice; ; size *= growth) {
     const start = limit < Infinity ? Math.max(0, end - size) : 0
     const records = await recordsBetween(backend, id, [start, end])
@@ -65,7 +84,7 @@ export async function readMessagePage(
   }
 }
 
-type Overlay = Pick<ThreadState, 'seq' | 'edits' | 'queue'>
+type Overlay = Pick<ThreadState, 'seq' | 'edits' | 'queue' | 'lineage'>
 
 /**
  * What else messages depend on: edits, and what waits to be read. Most threads have neither, and their heads say so;
@@ -73,8 +92,8 @@ type Overlay = Pick<ThreadState, 'seq' | 'edits' | 'queue'>
  */
 async function overlayOf(backend: Backend, id: string): Promise<Overlay> {
   const head = await backend.heads.get(id)
-  const isPlain = head?.step !== undefined && (head.edits ?? head.unread ?? head.damaged) === undefined
-  return isPlain ? { seq: head.seq, edits: [], queue: [] } : (await wake(backend, id)).state
+  const isPlain = head?.step !== undefined && (head.edits ?? head.unread ?? head.damaged ?? head.rewound) === undefined
+  return isPlain ? { seq: head.seq, edits: [], queue: [], lineage: noLineage } : (await wake(backend, id)).state
 }
 
 interface PageReader {
@@ -162,14 +181,16 @@ const deepTypes: ReadonlySet<ThreadRecord['type']> = new Set([
   'letter.requeued',
   'call.queued',
   'messages.withdrawn',
+  'thread.rewound',
 ])
 
 class Replay {
   readonly state: ThreadState
-  readonly read: { readonly seq: number; readonly message: Message }[] = []
+  read: { readonly seq: number; readonly message: Message }[] = []
   readonly receivedAt = new Map<string, number>()
   isSound = true
   readonly #isPart: boolean
+  readonly #readAt = new Map<string, number>()
   #knowsStep = false
   /** All that waits to be read was received here. */
   #knowsQueue = false
@@ -198,8 +219,27 @@ class Replay {
     if (this.#isPart && silentTypes.has(record.type)) state.seq = record.seq
     else fold(state, record)
     if (record.type === 'turn.ended') this.#isInTurn = false
-    for (const message of state.transcript.items) this.read.push({ seq: record.seq, message })
+    if (record.type === 'thread.rewound') this.#restore()
+    for (const message of state.transcript.items) this.#note(record.seq, message)
     state.transcript = { skipped: state.transcript.skipped + state.transcript.items.length, items: [] }
+  }
+
+  #note(seq: number, message: Message): void {
+    this.#readAt.set(message.id, seq)
+    this.read.push({ seq, message })
+  }
+
+  /** The messages of the state it went back to have the places that they had: an id is used once. */
+  #restore(): void {
+    const { transcript } = this.state
+    this.read = transcript.items.map((message) => ({ seq: this.#readAt.get(message.id) ?? 0, message }))
+    transcript.items = []
+  }
+
+  /** Only what was read before a record. */
+  before(seq: number): this {
+    this.read = this.read.filter((each) => each.seq < seq)
+    return this
   }
 
   #isSelfContained(record: ThreadRecord): boolean {

@@ -171,7 +171,9 @@ export class Projector {
     const childrenBefore = this.#children.before(record)
     const known = state.transcript.items.length
     const result = this.#fold(record)
-    const messages = this.#keepMessages ? since(state.transcript.items, known) : letGo(state)
+    const entered = this.#keepMessages ? since(state.transcript.items, known) : letGo(state)
+    // What a thread goes back to was told before.
+    const messages = record.type === 'thread.rewound' ? nothing : entered
     const ended = turn !== undefined && state.turn !== turn
     const changed = this.#changedCalls(state.slots, { slots, drained, touched, ended })
     const calls = record.type === 'model.replied' && record.kept ? [...this.#ranBy(record.kept), ...changed] : changed
@@ -293,7 +295,7 @@ export function messagesOf(state: ThreadState): readonly Message[] {
 }
 
 function since(items: readonly Message[], known: number): readonly Message[] {
-  return items.length === known ? nothing : items.slice(known)
+  return items.length <= known ? nothing : items.slice(known)
 }
 
 function letGo(state: ThreadState): readonly Message[] {

@@ -17,7 +17,7 @@ import { streamSchema } from './options.js'
 import type { ContextUpdate, ProjectionChanges, RunCall } from './projection.js'
 import { textPieces } from '../../core/records/run-text.js'
 import { TurnView, endsThread } from './turn-view.js'
-import { removed } from './watch.js'
+import { removed } from './watch-errors.js'
 
 export interface StreamOptions {
   /** Ends the iteration. */

@@ -34,6 +34,8 @@ export interface CommitSignal {
   readonly position: number
   /** Whether the thread is at rest after it. */
   readonly rest?: boolean
+  /** How long its text is, where it was read from the journal. */
+  readonly size?: number
   readonly records: readonly ThreadRecord[]
 }
 

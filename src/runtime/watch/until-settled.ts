@@ -17,7 +17,7 @@ import { readMail } from '../journal/mail.js'
 import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { ThreadParkedSignal } from './topics.js'
 import { createQueue } from './async-queue.js'
-import { skeinClosed } from './watch.js'
+import { skeinClosed } from './watch-errors.js'
 
 export interface SettledOptions {
   readonly root: string

@@ -20,7 +20,7 @@ import { Projector, noChanges } from './projection.js'
 import type { ProjectionChanges, ThreadProjection } from './projection.js'
 import type { StreamOptions } from './run-streams.js'
 import { endsThread, neverBegun } from './turn-view.js'
-import { removed } from './watch.js'
+import { removed } from './watch-errors.js'
 
 export interface ViewOptions extends StreamOptions {
   /** Changes of the threads below it too. Default: of the thread alone, with what it knows of its children. */

@@ -13,14 +13,18 @@
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
 import type { DeltaEvent } from '../../core/records/event.js'
-import { fromFailure, SkeinError } from '../../core/failure.js'
+import { fromFailure } from '../../core/failure.js'
+import type { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
 import { catchUpTopic, removalTopic, threadTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
+import { holds, lastOf, parseCursor } from './cursor.js'
+import type { Cursor } from './cursor.js'
 import { EarlyDeltas } from './early-deltas.js'
-import { firstBatch, nextBatch } from './batch-size.js'
+import { standsOnPast } from '../../core/records/travel.js'
 import { createDeltaFilter } from './delta-filter.js'
+import { lagged, mostWaitingBytes, removed, skeinClosed } from './watch-errors.js'
 
 export interface WatchOptions {
   /** Finds the cursor to begin with, in place of `from`; signals are buffered until then. */
@@ -36,7 +40,7 @@ export interface WatchOptions {
   readonly awaited?: () => string | undefined
   /** Ends the watch with a failure: the skein was closed. */
   readonly closed?: AbortSignal
-  /** Signals that may wait while the journal is read; more end the watch with STREAM_LAGGED. Default: any number. */
+  /** Deltas that may wait while the journal is read; more end the watch with STREAM_LAGGED. Default: any number. */
   readonly maxBuffered?: number
 }
 
@@ -51,6 +55,11 @@ export interface Watcher {
   /** The end of `until: 'now'`, or a failure; nothing is given after it. */
   ended(failed?: unknown): void
 }
+
+/** What is read of the journal at once: a commit may be large, and whoever asked for it may never take it. */
+const batch = { limit: 1_000, bytes: 2 ** 20 }
+/** Commits that wait until the journal was read; of more, the journal is read again. */
+const mostWaiting = 8
 
 /** Begins to watch; returns the function that stops it. */
 export function watch(backend: Backend, options: WatchOptions, watcher: Watcher): () => void {
@@ -73,8 +82,6 @@ class Watch {
   #deltas = createDeltaFilter()
   /** Commits that wait until the journal was read; undefined while live. */
   #waiting: CommitSignal[] | undefined = []
-  /** Entries that are read at once. */
-  #limit = firstBatch
   /** Why the watch ends when all that is durable was given. */
   #endsWith: SkeinError | undefined
   /** Something was committed, or signals were lost, while the journal was read. */
@@ -145,8 +152,8 @@ class Watch {
     if (this.#options.thread === undefined) return this.#onTreeCommit(signal)
     if (!this.#concerns(signal.thread)) return
     if (!this.#waiting) return this.#onCommit(signal)
-    this.#waiting.push(signal)
-    this.#checkBuffered()
+    if (this.#waiting.length < mostWaiting) this.#waiting.push(signal)
+    else this.#readAgain = true
   }
 
   #onParked({ thread, failure }: ThreadParkedSignal): void {
@@ -209,7 +216,8 @@ class Watch {
 
   #checkBuffered(): void {
     const { maxBuffered = Infinity } = this.#options
-    if (this.#early.size + (this.#waiting?.length ?? 0) > maxBuffered) this.#end(lagged(this.#options))
+    const mostBytes = maxBuffered === Infinity ? Infinity : mostWaitingBytes
+    if (this.#early.size > maxBuffered || this.#early.bytes > mostBytes) this.#end(lagged(this.#options))
   }
 
   /** Commits of several threads are signalled in any order (J7), so a signal only says that it is time to read. */
@@ -221,8 +229,9 @@ class Watch {
   #onCommit(signal: CommitSignal): void {
     const first = signal.records[0]?.seq ?? 0
     const last = lastSeq(signal.records)
-    // A gap; or a later commit with an earlier record, which is of another thread with the same id (FW5).
-    if (first > this.#at.seq + 1 || (signal.position > this.#at.position && last <= this.#at.seq)) this.#catchUp()
+    // A gap; a later commit with an earlier record, of another thread with the same id (FW5); a record with a past.
+    const isOther = signal.position > this.#at.position && last <= this.#at.seq
+    if (first > this.#at.seq + 1 || isOther || signal.records.some(standsOnPast)) this.#catchUp()
     else this.#take(signal, last)
   }
 
@@ -261,16 +270,16 @@ class Watch {
 
   async #readJournal(): Promise<void> {
     const before = await this.#lastOfUnknown()
+    let isThere = false
     for (let more = true; more && !this.#stopped;) {
-      const limit = this.#limit
-      const entries = await this.#next(limit)
-      if (this.#at.seq > 0 && !holds(entries[0], this.#at)) {
+      const entries = await this.#next(isThere)
+      if (!isThere && this.#at.seq > 0 && !holds(entries[0], this.#at)) {
         await this.#reset(entries.length > 0)
         continue
       }
+      isThere = entries.length > 0
       for (const entry of entries) if (!this.#wasGiven(entry.position, lastOf(entry))) await this.#takeEntry(entry)
-      more = entries.length === limit
-      this.#limit = nextBatch(entries, limit)
+      more = entries.length === batch.limit || sizeOf(entries) >= batch.bytes
       if (entries.length === 0 && this.#options.thread !== undefined) await this.#checkExists()
     }
     for (const [thread, seq] of before) this.#learnLast(thread, seq)
@@ -291,20 +300,21 @@ class Watch {
     this.#giveEarlyDeltas(thread, seq)
   }
 
-  /** Begins with the entry of the record given last, to see whether that is still there. */
-  #next(limit: number): Promise<readonly StoredEntry[]> {
+  /** Begins with the entry of the record given last, to see whether that is still there, or after it. */
+  #next(isThere: boolean): Promise<readonly StoredEntry[]> {
     const { root, thread } = this.#options
-    const { position, seq } = this.#at
     const { journal } = this.#backend
-    if (thread !== undefined) return journal.read(thread, { after: Math.max(0, seq - 1), limit })
-    return journal.readTree(root, { after: Math.max(0, position - 1), limit })
+    const at = thread !== undefined ? this.#at.seq : this.#at.position
+    const range = { ...batch, after: Math.max(0, isThere ? at : at - 1) }
+    return thread !== undefined ? journal.read(thread, range) : journal.readTree(root, range)
   }
 
   async #takeEntry(entry: StoredEntry): Promise<void> {
     const { thread, position } = entry
     const path = await this.#pathOf(thread)
     await this.#watcher.room?.()
-    this.#take({ kind: 'committed', thread, path, position, records: decode(thread, entry) }, lastOf(entry))
+    const size = entry.body.length
+    this.#take({ kind: 'committed', thread, path, position, size, records: decode(thread, entry) }, lastOf(entry))
   }
 
   /** FW5: everything that is there now follows. */
@@ -346,53 +356,10 @@ class Watch {
   }
 }
 
+function sizeOf(entries: readonly StoredEntry[]): number {
+  return entries.reduce((sum, { body }) => sum + body.length, 0)
+}
+
 function lastSeq(records: CommitSignal['records']): number {
   return records.at(-1)?.seq ?? 0
-}
-
-function lastOf({ first, count }: StoredEntry): number {
-  return first + count - 1
-}
-
-/** A cursor of a run has position 0: it is found by its sequence alone. */
-function holds(entry: StoredEntry | undefined, { position, seq }: Cursor): boolean {
-  return (
-    entry !== undefined && (position === 0 || entry.position === position) && entry.first <= seq && lastOf(entry) >= seq
-  )
-}
-
-export function removed(thread: string): SkeinError {
-  return new SkeinError(
-    'UNKNOWN_THREAD',
-    `there is no thread ${JSON.stringify(thread)} in this store; it was deleted`,
-    { data: { thread } },
-  )
-}
-
-export function lagged({ root, thread = root, maxBuffered }: WatchOptions): SkeinError {
-  return new SkeinError(
-    'STREAM_LAGGED',
-    `more than ${maxBuffered} events of ${thread} waited to be read; go on from the cursor of the last one that ` +
-      `was read`,
-    { retry: true, data: { thread, maxBuffered } },
-  )
-}
-
-export function skeinClosed(): SkeinError {
-  return new SkeinError('STORE_CLOSED', 'the skein was closed; what was waited for goes on when it is opened again', {
-    retry: true,
-  })
-}
-
-interface Cursor {
-  readonly position: number
-  readonly seq: number
-}
-
-function parseCursor(cursor: string | undefined): Cursor {
-  if (cursor === undefined) return { position: 0, seq: 0 }
-  const [, position, seq] = /^(\d+)\.(\d+)$/.exec(cursor) ?? []
-  if (position === undefined || seq === undefined)
-    throw new SkeinError('BAD_OPTION', `${JSON.stringify(cursor)} is not a cursor; pass the \`cursor\` of an event`)
-  return { position: Number(position), seq: Number(seq) }
 }

@@ -41,11 +41,11 @@ export function createStoreReader(database: Database, bell: Bell, assertOpen: ()
     journal: {
       async read(thread, range) {
         assertOpen()
-        return reading((): StoredEntry[] => journal.read(thread, range), thread)
+        return reading((): readonly StoredEntry[] => journal.read(thread, range), thread)
       },
       async readTree(root, range) {
         assertOpen()
-        return reading((): StoredEntry[] => journal.readTree(root, range), root)
+        return reading((): readonly StoredEntry[] => journal.readTree(root, range), root)
       },
     },
     heads: {

@@ -297,7 +297,7 @@ function isSame(before: unknown, now: unknown): boolean {
 /** The fields that no query filters by, as one object. */
 function moreText(head: Head): string | null {
   const { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued } = head
-  const { unread, edits } = head
+  const { unread, edits, forkedFrom, rewound } = head
   // One literal without a spread: this is made for every commit.
   const names = {
     reference,
@@ -315,6 +315,7 @@ function moreText(head: Head): string | null {
     queued,
     unread,
   }
-  const text = JSON.stringify(edits === undefined ? names : { ...names, edits })
+  const isPlain = edits === undefined && forkedFrom === undefined && rewound === undefined
+  const text = JSON.stringify(isPlain ? names : { ...names, edits, forkedFrom, rewound })
   return text === '{}' ? null : text
 }

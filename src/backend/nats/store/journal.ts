@@ -6,99 +6,112 @@
  */
 import { defined } from '../../../core/defined.js'
 import { listedAtOnce } from '../../checks.js'
-import type { Journal, StoredEntry } from '../../port.js'
+import type { Journal, JournalRange, StoredEntry } from '../../port.js'
 import type { Scan, StreamMessage } from '../connection/read.js'
 import type { NatsContext } from '../context.js'
 import { partitionOf } from '../subjects.js'
 import { entryOfCommit, noteOfCommit } from './commit-message.js'
 import type { KnownThread } from './left-behind.js'
 
+type Wanted = JournalRange & { readonly limit: number }
+
 /** A range of the stream up to this length is read, a longer one is searched first. */
 const shortRange = 256
 
-/** `recall`: what the holder of a thread's partition knows of its last message without asking. */
-export function createNatsJournal(
-  { reader, subjects, partitions, payloadOf, assertOpen }: NatsContext,
-  recall: (thread: string) => Pick<KnownThread, 'seq' | 'born' | 'root'> | undefined,
-): Journal {
-  const stream = subjects.streams.log
+/** What the holder of a thread's partition knows of its last message without asking. */
+type Recall = (thread: string) => Pick<KnownThread, 'seq' | 'born' | 'root'> | undefined
 
-  const entries = (messages: readonly StreamMessage[]): Promise<StoredEntry[]> => entriesIn(messages, payloadOf)
+export function createNatsJournal(context: NatsContext, recall: Recall): Journal {
+  const { subjects, assertOpen } = context
+  const ranges = new Ranges(context, recall)
+  return {
+    async read(thread, { after = 0, limit = Infinity, bytes } = {}) {
+      assertOpen()
+      if (limit <= 0) return []
+      return ranges.ofThread(thread, { after, limit, ...defined({ bytes }) })
+    },
+    async readTree(root, { after = 0, limit = listedAtOnce, bytes } = {}) {
+      assertOpen()
+      if (limit <= 0) return []
+      const { stream } = ranges
+      const scan = { stream, filter: subjects.logOfTree(root), from: Math.max(1, after + 1), about: limit }
+      return ranges.entries(scan, { limit, ...defined({ bytes }) })
+    },
+  }
+}
+
+class Ranges {
+  readonly stream: string
+  readonly #context: NatsContext
+  readonly #recall: Recall
+
+  constructor(context: NatsContext, recall: Recall) {
+    this.stream = context.subjects.streams.log
+    this.#context = context
+    this.#recall = recall
+  }
+
+  async ofThread(thread: string, wanted: Wanted & { readonly after: number }): Promise<StoredEntry[]> {
+    const { subjects, partitions, reader } = this.#context
+    const { after, limit } = wanted
+    const { stream } = this
+    const partition = partitionOf(thread, partitions)
+    const known = this.#recall(thread)
+    if (known && known.seq <= after) return []
+    if (known && after === 0 && limit === Infinity)
+      return this.entries({ stream, filter: subjects.log(partition, known.root, thread), from: known.born }, wanted)
+    const last = await reader.last(stream, subjects.logOf(partition, thread))
+    if (!last) return []
+    const { seq, born, entry } = noteOfCommit(last)
+    if (seq <= after) return []
+    if (entry && entry.first <= after + 1) return this.#unpack([last])
+    const first = born || last.seq
+    const from = after === 0 ? first : await this.#search(last.subject, after, [first, last.seq])
+    return this.entries({ stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }, wanted)
+  }
+
+  async entries(scan: Scan, wanted: Wanted): Promise<StoredEntry[]> {
+    return this.#unpack(await this.#collect(scan, wanted))
+  }
+
+  async #unpack(messages: readonly StreamMessage[]): Promise<StoredEntry[]> {
+    const { payloadOf } = this.#context
+    const all = await Promise.all(
+      messages.map(async (message) => entryOfCommit(noteOfCommit(message), message, await payloadOf(message))),
+    )
+    return all.filter((entry) => entry !== undefined)
+  }
 
   /** Messages with records after a sequence of their thread; none that was acknowledged is missing. */
-  async function collect(scan: Scan, limit: number, after = 0): Promise<StreamMessage[]> {
+  async #collect(scan: Scan, { limit, bytes = Infinity, after = 0 }: Wanted): Promise<StreamMessage[]> {
+    const { reader } = this.#context
     const found: StreamMessage[] = []
+    let left = bytes
     let last = (scan.from ?? 1) - 1
     const each = (message: StreamMessage): boolean => {
       const note = noteOfCommit(message)
-      if (note.entry && note.seq > after) found.push(message)
+      if (note.entry && note.seq > after) {
+        found.push(message)
+        left -= note.entry.bytes
+      }
       last = message.seq
-      return found.length < limit
+      return found.length < limit && left > 0
     }
     await reader.scan(scan, each)
-    if (found.length < limit) await reader.rest(scan, last, each)
+    if (found.length < limit && left > 0) await reader.rest(scan, last, each)
     return found
   }
 
-  /** What can be read without asking for the last message of the thread first. */
-  async function readKnown(
-    thread: string,
-    { after, limit }: { readonly after: number; readonly limit: number },
-  ): Promise<readonly StoredEntry[] | undefined> {
-    const known = recall(thread)
-    if (known && known.seq <= after) return []
-    if (!known || after > 0 || limit < Infinity) return undefined
-    const filter = subjects.log(partitionOf(thread, partitions), known.root, thread)
-    return entries(await collect({ stream, filter, from: known.born }, limit))
+  /** A place in the stream at or before the first entry with a record after `after`, by binary search. */
+  async #search(subject: string, after: number, [low, high]: readonly [number, number]): Promise<number> {
+    const { reader } = this.#context
+    let [from, to] = [low, high]
+    while (to - from > shortRange) {
+      const middle = Math.floor((from + to) / 2)
+      const message = await reader.get(this.stream, { seq: middle, next_by_subj: subject })
+      if (message && noteOfCommit(message).seq <= after) from = message.seq + 1
+      else to = middle
+    }
+    return from
   }
-
-  return {
-    async read(thread, { after = 0, limit = Infinity } = {}) {
-      assertOpen()
-      const known = await readKnown(thread, { after, limit })
-      if (known) return known
-      const last = await reader.last(stream, subjects.logOf(partitionOf(thread, partitions), thread))
-      if (!last || limit <= 0) return []
-      const { seq, born, entry } = noteOfCommit(last)
-      if (seq <= after) return []
-      if (entry && entry.first <= after + 1) return entries([last])
-      const first = born || last.seq
-      const from =
-        after === 0 ? first : await search({ reader, subjects }, { subject: last.subject, after }, [first, last.seq])
-      const about = limit < Infinity ? limit : undefined
-      return entries(await collect({ stream, filter: last.subject, from, ...defined({ about }) }, limit, after))
-    },
-    async readTree(root, { after = 0, limit = listedAtOnce } = {}) {
-      assertOpen()
-      if (limit <= 0) return []
-      const scan = { stream, filter: subjects.logOfTree(root), from: Math.max(1, after + 1), about: limit }
-      return entries(await collect(scan, limit))
-    },
-  }
-}
-
-async function entriesIn(
-  messages: readonly StreamMessage[],
-  payloadOf: NatsContext['payloadOf'],
-): Promise<StoredEntry[]> {
-  const all = await Promise.all(
-    messages.map(async (message) => entryOfCommit(noteOfCommit(message), message, await payloadOf(message))),
-  )
-  return all.filter((entry) => entry !== undefined)
-}
-
-/** A place in the stream at or before the first entry with a record after `after`, by binary search. */
-async function search(
-  { reader, subjects }: Pick<NatsContext, 'reader' | 'subjects'>,
-  { subject, after }: { readonly subject: string; readonly after: number },
-  [low, high]: readonly [number, number],
-): Promise<number> {
-  let [from, to] = [low, high]
-  while (to - from > shortRange) {
-    const middle = Math.floor((from + to) / 2)
-    const message = await reader.get(subjects.streams.log, { seq: middle, next_by_subj: subject })
-    if (message && noteOfCommit(message).seq <= after) from = message.seq + 1
-    else to = middle
-  }
-  return from
 }

@@ -5,20 +5,16 @@
  * - An effect is resolved once; that is a command to its thread.
  */
 import { z } from 'zod'
-import { createState } from '../../../../actors/thread/state.js'
 import type { Backend } from '../../../backend/port.js'
 import { defined } from '../../../core/defined.js'
 import type { Outcome } from '../../../core/effect.js'
 import { SkeinError } from '../../../core/failure.js'
 import type { Json } from '../../../core/json.js'
 import { checkOptions } from '../../../core/options.js'
-import { callId } from '../../../core/records/message.js'
-import type { ThreadRecord } from '../../../core/records/record.js'
 import { eachHead } from '../../journal/heads.js'
 import { chainStart, createEntryReader } from '../../journal/journal.js'
-import { Projector } from '../../watch/projection.js'
-import type { RunCall } from '../../watch/projection.js'
 import { plainJson } from '../inbox.js'
+import { EffectList } from './effect-list.js'
 import { sendCommand } from '../send-command.js'
 import { threadMissing } from '../services.js'
 import type { ThreadServices } from '../services.js'
@@ -42,7 +38,7 @@ export interface SideEffect {
   readonly args: Json
   /**
    * `running`: its intent is durable and its outcome is not. `unknown`: nobody knows whether it happened; one with
-   * `asks` is decided in the inbox.
+   * `asks` is decided in the inbox, or by what was found out.
    */
   readonly state: 'unknown' | 'running' | 'done' | 'failed'
   /** When its intent was recorded, the last time. */
@@ -58,7 +54,10 @@ export interface SideEffect {
 export interface Effects {
   /** Unknown effects of one tree, or of all, oldest first. */
   list(filter?: { readonly root?: string }): Promise<readonly SideEffect[]>
-  /** Says what became of one. Its model is told by a silent message. A second resolution is refused. */
+  /**
+   * Says what became of one. Of a call that waits for a decision this is its result; else its model is told by a silent
+   * message. A second resolution is refused.
+   */
   resolve(id: string, resolution: EffectResolution): Promise<void>
 }
 
@@ -113,66 +112,4 @@ export async function readEffects(backend: Backend, thread: string): Promise<rea
   }
   if (effects.seq === 0) threadMissing(thread)
   return effects.all.toSorted((one, other) => order[one.state] - order[other.state] || one.beganAt - other.beganAt)
-}
-
-type Listed = Omit<SideEffect, 'thread' | 'path' | 'id'>
-
-class EffectList {
-  readonly #projector: Projector
-  readonly #effects = new Map<string, Listed>()
-
-  constructor(thread: string) {
-    this.#projector = new Projector(createState(thread), { keepMessages: false })
-  }
-
-  get seq(): number {
-    return this.#projector.state.seq
-  }
-
-  get all(): SideEffect[] {
-    const { id: thread, path } = this.#projector.state
-    return [...this.#effects.values()].map((each) => ({ id: `${thread}/${each.call}`, thread, path, ...each }))
-  }
-
-  take(record: ThreadRecord): void {
-    const { calls } = this.#projector.take(record)
-    if ('index' in record && record.index !== undefined) this.#takeOfCall(record, callId(record.step, record.index))
-    for (const call of calls) this.#answer(call)
-  }
-
-  #takeOfCall(record: ThreadRecord, call: string): void {
-    const before = this.#effects.get(call)
-    if (record.type === 'call.began') this.#begin(record, call)
-    else if (!before) return
-    else if (record.type === 'call.unbegun') this.#effects.delete(call)
-    else if (record.type === 'call.held' && record.why === 'approval')
-      this.#effects.set(call, { ...before, state: 'unknown', asks: true })
-    else if (record.type === 'effect.resolved') {
-      const { happened, value, comment, resolvedBy: by, at } = record
-      const resolution = { happened, at, ...defined({ value, comment, by }) }
-      this.#effects.set(call, { ...before, state: happened ? 'done' : 'failed', resolution })
-    }
-  }
-
-  #begin({ step, index, at }: { step: number; index: number; at: number }, call: string): void {
-    const { state } = this.#projector
-    const slot = step === state.step ? state.slots.items[index] : undefined
-    if (slot?.beganAt !== at) return
-    const { tool, args } = slot.call
-    const begins = (this.#effects.get(call)?.begins ?? 0) + 1
-    this.#effects.set(call, { call, tool, args, state: 'running', beganAt: at, begins })
-  }
-
-  /** An outcome that counts. */
-  #answer({ id, outcome }: RunCall): void {
-    const before = this.#effects.get(id)
-    if (!before || !outcome) return
-    const { asks: _, ...rest } = before
-    this.#effects.set(id, { ...rest, state: stateOf(outcome), outcome })
-  }
-}
-
-function stateOf(outcome: Outcome): SideEffect['state'] {
-  if (outcome.ok) return 'done'
-  return outcome.failure.code === 'EFFECT_UNKNOWN' ? 'unknown' : 'failed'
 }

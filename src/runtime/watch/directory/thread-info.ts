@@ -61,6 +61,10 @@ export interface ThreadInfo {
   readonly unread?: number
   /** Messages that were edited, removed, or hidden from its model. */
   readonly edits?: number
+  /** Of a fork: the thread whose past it began with, and the last record of it that it has. */
+  readonly forkedFrom?: { readonly thread: string; readonly seq: number }
+  /** The last record with which it was rewound. */
+  readonly rewound?: number
   readonly createdAt: number
   readonly updatedAt: number
   /** The number of its last record. */

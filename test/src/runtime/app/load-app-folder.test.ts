@@ -163,6 +163,21 @@ describe('loadApp(folder)', () => {
     ])
   })
 
+  it('D2: a folder whose name is misspelt is told, unless the right one is beside it', async () => {
+    const text = await message({ ...definitions, 'skils/mail/SKILL.md': '', 'hook/log.ts': '' })
+    expect(text.split('\n').slice(1)).toEqual([
+      '- hook/ is read by nobody: did you mean hooks/?',
+      '- skils/ is read by nobody: did you mean skills/?',
+    ])
+    await rm(join(dir, 'skils'), { recursive: true })
+    await rm(join(dir, 'hook'), { recursive: true })
+    expect(await message({ 'tool/shared.ts': 'export const one = 1', 'apps/x.ts': '', 'lib/y.ts': '' })).toBe('none')
+  })
+
+  it('D2: a misspelt folder without any other names what was meant', async () => {
+    expect(await message({ 'agent/team.ts': definitions['agents/team.ts'] })).toContain('did you mean agents/?')
+  })
+
   it('D2: two files of one name', async () => {
     await put({ ...definitions, 'tools/count.ts': definitions['tools/count.mjs'] })
     await expect(loadApp(dir)).rejects.toMatchObject({

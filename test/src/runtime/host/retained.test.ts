@@ -63,22 +63,51 @@ const wokenOf = (id: string, letters: number): Woken => {
   const state = createState(id)
   state.path = [id]
   state.transcript.items.push({ id: 'm', role: 'user', text: 'x'.repeat(letters), at: 0 })
+  state.said = letters
   return { state, chain: 'c', folded: 0, foldedBytes: 0, snapshotBytes: 0 }
 }
 
-it('what was let go first goes first, what is large is not kept, and a tree that is gone is', () => {
-  const retained = new RetainedStates(200_000)
+it('what is large is not kept; where there is no room, every fourth takes the place of the oldest', () => {
+  const dropped: string[] = []
+  const retained = new RetainedStates(({ state }) => dropped.push(state.id), 200_000)
   for (const id of ['a', 'b', 'c', 'd']) retained.keep(wokenOf(id, 8_000))
   retained.keep(wokenOf('large', 20_000))
   expect(retained.take('large')).toBeUndefined()
   expect(retained.take('b')?.state.id).toBe('b')
   expect(retained.take('b')).toBeUndefined()
-  for (let n = 0; n < 16; n++) retained.keep(wokenOf(`more-${n}`, 8_000))
-  expect([retained.take('a'), retained.take('c'), retained.take('more-15')?.state.id]).toEqual([
+  for (let n = 0; n < 17; n++) retained.keep(wokenOf(`more-${n}`, 8_000))
+  expect(dropped).toEqual(['large', 'more-13', 'more-14', 'more-15', 'a'])
+  expect([retained.take('a'), retained.take('c')?.state.id, retained.take('more-16')?.state.id]).toEqual([
     undefined,
-    undefined,
-    'more-15',
+    'c',
+    'more-16',
   ])
-  retained.forget('more-14')
-  expect([retained.take('more-14'), retained.take('more-13')?.state.id]).toEqual([undefined, 'more-13'])
+  retained.forget('more-12')
+  expect([retained.take('more-12'), retained.take('more-11')?.state.id]).toEqual([undefined, 'more-11'])
+  dropped.length = 0
+  retained.dropAll()
+  expect(dropped).toHaveLength(12)
+  expect(dropped[0]).toBe('d')
+})
+
+onEveryStore('a thread that leaves memory', (world) => {
+  it('is read from its snapshot with all messages: its next turn folds no history', async () => {
+    const { app } = tinyApp({ script: ({ messages }) => `re ${messages.length}` })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    for (let turn = 1; turn <= 40; turn++) expect(await thread.send('go').text()).toBe(`re ${2 * turn - 1}`)
+    await world.close(skein)
+    const again = await world.open(app)
+    const same = await again.threads.get('t')
+    const { seq } = await same.info()
+    const read: number[] = []
+    world.tap.entry = (entry) => {
+      read.push(entry.first)
+      return entry
+    }
+    expect(await same.send('go').text()).toBe('re 81')
+    expect(Math.min(...read)).toBeGreaterThan(seq - 5)
+    delete world.tap.entry
+    expect(await same.messages()).toHaveLength(82)
+  })
 })

@@ -179,20 +179,43 @@ onEveryStore('cursors of a tree', (world) => {
     const { app } = tinyApp({ script: () => 'done' })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 'large' })
-    for (let n = 0; n < 120; n++) await thread.inject('x'.repeat(200_000), { id: `m${n}` })
+    // Many small commits say nothing about those that follow.
+    for (let n = 0; n < 40; n++) await thread.inject('small', { id: `s${n}` })
+    for (let n = 0; n < 40; n++) await thread.inject('x'.repeat(300_000), { id: `m${n}` })
     let read = 0
     world.tap.entry = (entry) => {
       read += entry.body.length
       return entry
     }
-    const unread = skein.events({ root: 'large' })[Symbol.asyncIterator]()
-    await unread.next()
-    await quiet()
-    expect(read).toBeLessThan(8_000_000)
+    for (const events of [skein.events({ root: 'large' }), thread.events()]) {
+      const unread = events[Symbol.asyncIterator]()
+      for (let n = 0; n < 42; n++) await unread.next()
+      await quiet()
+      expect(read).toBeLessThan(4_000_000)
+      await unread.return?.()
+      read = 0
+    }
     const events = await collect(skein.events({ root: 'large', until: 'now' }))
-    expect(events.filter(({ type }) => type === 'message.received')).toHaveLength(120)
-    await unread.return?.()
+    expect(events.filter(({ type }) => type === 'message.received')).toHaveLength(80)
     delete world.tap.entry
+  })
+
+  it('R2: a reader that falls behind by megabytes is told, however few events they are', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 'heavy' })
+    const slow = thread.events({ maxBuffered: 1_000 })[Symbol.asyncIterator]()
+    await slow.next()
+    await quiet()
+    for (let n = 0; n < 40; n++) await thread.inject('x'.repeat(500_000), { id: `m${n}` })
+    await quiet()
+    let seen = 0
+    const rest = async (): Promise<void> => {
+      for (let next = await slow.next(); !next.done; next = await slow.next()) seen++
+    }
+    await expect(rest()).rejects.toMatchObject({ code: 'STREAM_LAGGED', retry: true })
+    expect(seen).toBeGreaterThan(10)
+    expect(seen).toBeLessThan(25)
   })
 })
 
