@@ -46,7 +46,7 @@ const shots: readonly (readonly [name: string, path: string])[] = [
   ['steps', '/ui/threads/survey/steps'],
   ['state', '/ui/threads/survey/state'],
   ['records', '/ui/threads/survey/records'],
-  ['files', '/ui/threads/survey/files'],
+  ['files', '/ui/threads/small/files?file=%2Fnotes.md'],
   ['effects', '/ui/effects'],
   ['hosts', '/ui/hosts'],
   ['agents', '/ui/agents'],

@@ -273,6 +273,7 @@ const doors: readonly Door[] = [
       'RemoteCreateThread',
       'RemoteEndpointRequest',
       'RemoteFiles',
+      'RemoteFilesThen',
       'RemoteHeads',
       'RemoteInbox',
       'RemoteOptions',
@@ -286,6 +287,7 @@ const doors: readonly Door[] = [
       'RemoteThread',
       'RemoteThreadChange',
       'RemoteThreadView',
+      'RemoteTravel',
     ],
   },
 ]

@@ -53,6 +53,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'call.parked': standing,
     'call.decided': standing,
     'call.answered': standing,
+    'effect.resolved': standing,
     'child.called': standing,
     'child.reported': standing,
     'child.restarted': standing,

@@ -8,16 +8,26 @@ interface Told {
 
 /** Hands over what is pushed, in order, to one reader. */
 class Feed<Item> {
-  readonly #items: Item[] = []
+  #items: Item[] = []
   #wake: (() => void) | undefined
+  #failure: unknown
 
   push(item: Item): void {
     this.#items.push(item)
     this.#wake?.()
   }
 
+  /** Whoever reads now is thrown this; who comes next begins anew. */
+  fail(failure: unknown): void {
+    this.#failure = failure
+    this.#wake?.()
+  }
+
   async *read(): AsyncGenerator<Item> {
+    this.#items = []
+    this.#failure = undefined
     for (;;) {
+      if (this.#failure !== undefined) throw this.#failure
       const item = this.#items.shift()
       if (item !== undefined) yield item
       else
@@ -33,6 +43,10 @@ export interface BusyTree {
   readonly root: string
   /** Something happens to one thread. */
   change(): void
+  /** The first thread says what time it is. */
+  tellTime(): void
+  /** What the server knows of the tree is lost: numbers begin anew. */
+  lose(): void
 }
 
 export function createBusyTree(size: number): BusyTree {
@@ -61,9 +75,8 @@ export function createBusyTree(size: number): BusyTree {
     for (const [index, { thread }] of heads.entries()) {
       const at = start + index
       const origin = { thread, path: [root], cursor: `${index}.1` }
-      yield { ...origin, type: 'turn.started', seq: 2, at, run: 'r' }
+      yield { type: 'turn.started', seq: 2, at, run: 'r', ...origin }
       yield {
-        ...origin,
         type: 'model.replied',
         seq: 3,
         at: at + 400 + (index % 700),
@@ -71,15 +84,16 @@ export function createBusyTree(size: number): BusyTree {
         model: 'fast',
         text: '',
         calls: [{ tool: 'search', args: {} }],
+        ...origin,
       }
       yield {
-        ...origin,
         type: 'tool.result',
         seq: 4,
         at: at + 1_200 + (index % 900),
         step: 1,
         index: 0,
         outcome: { ok: true, value: '' },
+        ...origin,
       }
     }
   }
@@ -101,16 +115,16 @@ export function createBusyTree(size: number): BusyTree {
     heads[index] = next
     rows.push({ position: turn, thread: next })
     events.push({
-      type: 'model.replied',
+      // Of a call that is known: what is measured does not grow.
+      type: 'tool.result',
       thread: head.thread,
       path: [root],
       cursor: `${turn}.9`,
       seq: next.seq,
       at,
-      step: next.seq,
-      model: 'fast',
-      text: '',
-      calls: [],
+      step: 1,
+      index: 0,
+      outcome: { ok: true, value: '' },
     })
   }
   const counts = { threads: size, working: 0, waiting: 0, failed: 0, unknown: 0, dead: 0, tokens: 0, costUsd: 0 }
@@ -131,5 +145,12 @@ export function createBusyTree(size: number): BusyTree {
       else yield* events.read()
     },
   })
-  return { skein, root, change }
+  const tellTime = (): void => {
+    const [head] = heads
+    if (!head) return
+    const next = { ...head, seq: head.seq + 1, says: String(Date.now()), updatedAt: Date.now() }
+    heads[0] = next
+    rows.push({ position: ++turn, thread: next })
+  }
+  return { skein, root, change, tellTime, lose: () => rows.fail(new Error('lost')) }
 }

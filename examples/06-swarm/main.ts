@@ -4,12 +4,13 @@
  *
  *   npx tsx examples/06-swarm/main.ts [folder]      (.swarm; remove it to begin anew)
  *   npx skein tree swarm --store .swarm/store       (in another terminal)
- *   npx skein ui --store .swarm/store               (the same in a browser)
+ *   npx skein ui --store .swarm/store               (in a browser, also when this does not run)
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSkein, local } from 'skein'
 import type { ChildView, ThreadProjection } from 'skein'
+import { serve } from 'skein/server'
 
 const [folder = '.swarm'] = process.argv.slice(2)
 const ledger = join(folder, 'ledger.txt')
@@ -21,6 +22,7 @@ const skein = await createSkein({
   limits: { maxParallelChildren: 8 },
 })
 const thread = await skein.threads.create({ agent: 'lead', id: 'swarm' }) // a second time: gets it
+const server = await serve(skein, { auth: 'none', port: 0 })
 
 type Threads = ReadonlyMap<string, ThreadProjection>
 const childrenIn = (threads: Threads): readonly ChildView[] => threads.get('swarm')?.children ?? []
@@ -56,7 +58,8 @@ for await (const change of thread.view({ tree: true })) {
   const { event, children, threads } = change
   if (!event) {
     const done = count(threads, 'done')
-    console.log(`process ${process.pid}: ${done} are done; end me with Ctrl-C or kill -9 and run me again`)
+    const look = `look at ${server.url}/ui/trees/swarm`
+    console.log(`process ${process.pid}: ${done} are done; ${look}; end me with Ctrl-C or kill -9 and run me again`)
     thread.send('Survey the rivers.', { id: 'order' }) // a second time: nothing
   } else if (process.stdout.isTTY) draw(threads)
   else if (change.thread === 'swarm') tell(children, threads)
@@ -66,4 +69,5 @@ for await (const change of thread.view({ tree: true })) {
 console.log(`\n${await thread.run('order').text()}\n\n${await thread.files.readFile('/report.md', 'utf8')}`)
 const surveys = readFileSync(ledger, 'utf8').trim().split('\n')
 console.log(`${surveys.length} surveys were booked, ${surveys.length - new Set(surveys).size} of them twice`)
+await server.close()
 await skein.close()

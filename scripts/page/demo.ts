@@ -12,7 +12,12 @@ const search = defineTool({
   description: 'Finds out the length of a river',
   args: z.object({ river: z.string() }),
   sideEffect: false,
-  execute: (_state, { river }) => sleep(180 + 130 * (river.length % 5), `${river}: ${river.length * 211} km`),
+  async execute(state, { river }) {
+    await sleep(180 + 130 * (river.length % 5))
+    const found = `${river}: ${river.length * 211} km`
+    await state.files.writeFile('/notes.md', `# ${river}\n\n- ${found}\n- source: the atlas, page ${river.length}\n`)
+    return found
+  },
 })
 
 const gauge = defineTool({
@@ -20,8 +25,10 @@ const gauge = defineTool({
   description: 'Reads the level of a river',
   args: z.object({ river: z.string() }),
   sideEffect: false,
-  async execute(_state, { river }) {
+  async execute(state, { river }) {
     await sleep(350)
+    const notes = await state.files.readFile('/notes.md', 'utf8').catch(() => `# ${river}\n`)
+    await state.files.writeFile('/notes.md', notes.replace('atlas', 'old atlas') + `- gauge: ${river.length * 41} cm\n`)
     if (river === 'Oder') throw new Error('the gauge at Hohensaaten does not answer')
     return { river, cm: river.length * 41 }
   },

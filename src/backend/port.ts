@@ -310,6 +310,8 @@ export interface Lease {
   readonly epoch: number
   /** Aborted when the lease is lost or released. */
   readonly lost: AbortSignal
+  /** What `heads.restless` gives, where the take-over has read it and nobody can have written since. */
+  readonly restless?: readonly StoredHead[]
   release(): Promise<void>
 }
 

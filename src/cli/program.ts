@@ -62,7 +62,11 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   dead: {
     summary: 'list children that failed for good, try them again or drop them',
-    load: () => import('./commands/dead.js'),
+    load: () => import('./commands/failures/dead.js'),
+  },
+  effects: {
+    summary: 'list calls that nobody knows the outcome of, and say what became of one',
+    load: () => import('./commands/failures/effects.js'),
   },
   answer: {
     summary: 'give the output of a call that waits for a person',

@@ -82,10 +82,15 @@ async function failureOf(thrown: unknown): Promise<Failure> {
   const { SkeinError } = await import('../index.js')
   if (SkeinError.is(thrown)) {
     const { code, message, retry, data } = thrown
-    return { code, message, retry, ...defined({ data }) }
+    // The server tells of a header, which nobody sends by hand here.
+    const isUnknown = data?.['problem'] === 'UNAUTHENTICATED'
+    return { code, message: isUnknown ? needsKey : message, retry, ...defined({ data }) }
   }
   return { code: 'INVARIANT', message: thrown instanceof Error ? thrown.message : String(thrown), retry: false }
 }
+
+const needsKey =
+  'the server wants a key that it knows: set SKEIN_URL_KEY to it, or name another variable that has it with --key-env'
 
 type StopSignals = ReturnType<typeof listenForSignals>
 

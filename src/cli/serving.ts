@@ -95,6 +95,16 @@ export function createLines(out: CliOutput): TellLine {
   }
 }
 
+/** With a log in JSON, what is told beside it is JSON too: both may be captured as one. */
+export function createServingLines({ out }: CommandContext, { logJson }: ObserveFlags): TellLine {
+  return logJson ? (_, value) => out.json(value) : createLines(out)
+}
+
+/** A turn has its line in the log already, unless a program asks for all. */
+export function isTold({ out }: CommandContext, { logJson }: ObserveFlags, { type }: HostEvent): boolean {
+  return type !== 'turn' || !logJson || out.mode === 'json'
+}
+
 export async function tellServing(
   { store }: CommandContext,
   { host, agents, hosts: list }: Skein,

@@ -137,6 +137,12 @@ function natsStore(url: string, options: StoreFlags, env: Environment): StoreLoc
 
 async function serverAt(url: string, options: StoreFlags, env: Environment): Promise<StoreLocation> {
   const { SkeinError } = await import('../index.js')
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new SkeinError(
+      'BAD_OPTION',
+      `${options.url === undefined ? 'SKEIN_URL' : '--url'} ${withoutSecrets(url)} is no address of a server; ` +
+        `one looks like http://127.0.0.1:4100`,
+    )
   const useless = natsOptions.find((option) => options[option] !== undefined)
   const [name = 'SKEIN_URL_KEY', ...more] = options.keyEnv ?? []
   const key = env[name] || undefined

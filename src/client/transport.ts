@@ -55,7 +55,7 @@ export class Transport {
   constructor(url: string, options: RemoteOptions) {
     checkKnown('connect', options, known)
     const { key, timeoutMs = 30_000 } = options
-    if (!/^https?:\/\/[^/?#]+[^?#]*$/.test(url))
+    if (!/^https?:\/\/[^/?#]+[^?#]*$/.test(url) || !URL.canParse(url))
       throw new SkeinError('BAD_OPTION', `connect: ${JSON.stringify(url)} is no address as http://127.0.0.1:4100`)
     this.url = url.replace(/\/+$/, '')
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` }

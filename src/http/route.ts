@@ -32,6 +32,8 @@ export interface RouteScene {
   readonly clock: Clock
   /** Whether the principal may give a tree this tag: it may let others in. */
   mayTag(tag: string): boolean
+  /** A face asks for what it serves: it gives ids that clients may not give. */
+  readonly makesIds?: true
   /** Absent where the server has no keys of its own. */
   readonly tokens?: TreeTokens
   /** How the server streams. */

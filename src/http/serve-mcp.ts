@@ -48,7 +48,7 @@ export async function serveMcp(skein: ServedSkein, options: ServeMcpOptions = {}
       heartbeatMs: 5_000,
       maxBuffered: 1_000,
       enter: () => () => undefined,
-      feeds: new TreeFeeds(skein, { maxBuffered: 1_000, maxBufferedBytes: 2 ** 20 }),
+      feeds: new TreeFeeds(skein, { maxBuffered: 1_000 }),
     },
     routes,
     warn,

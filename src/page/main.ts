@@ -2,19 +2,21 @@
 import { render } from 'preact'
 import { h } from './kit/element.js'
 import type { VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { getJson, needsKey, toPageProblem, useKey } from './kit/api.js'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
+import { effect } from '@preact/signals'
+import { needsKey, toPageProblem, useKey } from './kit/api.js'
 import { pageClock } from './kit/clock.js'
 import { timeOfDay } from './kit/format.js'
 import { leaveField, startKeys, useKeys } from './kit/keys.js'
 import { address, goTo, hrefOf, startRouter } from './kit/router.js'
+import { isOutdated, readSession } from './kit/session.js'
 import { changeTheme, startTheme, theme } from './kit/theme.js'
 import { Loading, Problem, announcement, startSeconds } from './kit/ui.js'
-import { asOf, isLive, linkState, startLink } from './link/link.js'
+import { asOf, isLive, linkState, liveSince, serverNow, startLink } from './link/link.js'
 import { isHelpOpen } from './kit/help-open.js'
 import { TreesScreen } from './screens/trees.js'
 import { startFlush } from './store/flush.js'
-import { digestOf, inboxItems, startStores, useTree } from './store/stores.js'
+import { digestOf, epochOf, inboxItems, startStores, useTree } from './store/stores.js'
 
 /** Screens that are not seen first are loaded when they are. */
 const lazy = {
@@ -33,7 +35,7 @@ const loadedScreens = new Map<string, LoadedScreen>()
 function LazyScreen({ name, thread = '' }: { name: keyof typeof lazy; thread?: string }): VNode {
   const [screen, setScreen] = useState(() => loadedScreens.get(name))
   const [failure, setFailure] = useState<unknown>()
-  useEffect(() => {
+  useLayoutEffect(() => {
     lazy[name]()
       .then((loaded) => {
         loadedScreens.set(name, loaded)
@@ -187,6 +189,15 @@ function LinkBadge(): VNode {
   )
 }
 
+function Outdated(): VNode {
+  return h(
+    'div',
+    { class: 'outdated', role: 'status' },
+    'The server has a new version of this page.',
+    h('button', { type: 'button', class: 'action', onClick: () => location.reload() }, 'Reload'),
+  )
+}
+
 const betweenWordsMs = 5_000
 
 /** Link and inbox in words, at most every five seconds, and nothing per event. */
@@ -221,14 +232,11 @@ function App(): VNode {
     'div',
     { class: `page${isStale ? ' stale' : ''}` },
     h(Header, {}),
+    isOutdated.value ? h(Outdated, {}) : null,
     h(Screen, {}),
     isHelpOpen.value ? h(LazyScreen, { name: 'help' }) : null,
     h(Announcer, {}),
   )
-}
-
-interface Session {
-  readonly heartbeatMs: number
 }
 
 const earlyMs = 10_000
@@ -252,9 +260,11 @@ async function start(): Promise<void> {
   readEarly()
   render(h(App, {}), document.body)
   // Without an answer the usual beat is as good: the link says what is wrong.
-  const session = await getJson<Session>('view/session').catch(() => undefined)
+  const session = await readSession().catch(() => undefined)
   startLink(session?.heartbeatMs ?? 1_000)
+  // Who comes back may be another server, with another page.
+  effect(() => void (liveSince.value !== undefined && readSession().catch(() => undefined)))
 }
 
-Object.assign(globalThis, { skeinPage: { digestOf } })
+Object.assign(globalThis, { skeinPage: { digestOf, epochOf, now: serverNow } })
 void start()

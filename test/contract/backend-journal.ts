@@ -87,8 +87,8 @@ function reading({ backend }: Context): void {
   })
 
   it('reads no further than the entry that brings the bodies to a number of bytes, of a thread and of a tree', async () => {
-    const bodies = [10, 10, 10, 500, 10, 10, 10, 10, 10, 10, 10, 10, 10].map((length) => 'x'.repeat(length))
-    for (const [seq, body] of bodies.entries())
+    const texts = [10, 10, 10, 500, 10, 10, 10, 10, 10, 10, 10, 10, 10].map((length) => 'x'.repeat(length))
+    for (const [seq, body] of texts.entries())
       await backend().commit(commit('a', seq, { entry: { first: seq + 1, count: 1, body, hash: '' } }))
     const { journal } = backend()
     const [third] = (await journal.readTree('a')).slice(2)

@@ -15,6 +15,8 @@ export interface Family {
   readonly writer: Script
   readonly relation?: Omit<SubagentTool, 'name'>
   readonly tools?: readonly ToolDefinition[]
+  /** Tools that need no definition. */
+  readonly more?: readonly string[]
   readonly ofLead?: Bounds
   readonly ofWriter?: Bounds
 }
@@ -24,6 +26,7 @@ export function family({
   writer,
   relation = {},
   tools = [],
+  more = [],
   ofLead = {},
   ofWriter = {},
 }: Family): readonly Definition[] {
@@ -36,7 +39,7 @@ export function family({
       name: 'lead_prompt',
       prompt: 'You lead.',
       model: 'lead_model',
-      tools: [...names, { name: 'writer', ...relation }],
+      tools: [...names, ...more, { name: 'writer', ...relation }],
     }),
     definePrompt({ name: 'writer_prompt', prompt: 'You write.', model: 'writer_model', tools: names }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' }, ...ofLead }),

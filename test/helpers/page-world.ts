@@ -1,7 +1,7 @@
 /** A team four levels deep that waits for a person at its end, served with the page. */
 import { z } from 'zod'
 import { createSkein, defineAgent, defineModel, definePrompt, defineTool, memory } from '../../src/index.js'
-import type { Definition, Skein } from '../../src/index.js'
+import type { Definition, Skein, Store } from '../../src/index.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { serve } from '../../src/server.js'
 import type { HandlerOptions, SkeinServer } from '../../src/server.js'
@@ -20,7 +20,11 @@ export interface PageWorld {
 }
 
 /** `says` is what the model of the last level answers at its end. */
-export async function createPageWorld(says: string, options: Partial<HandlerOptions> = {}): Promise<PageWorld> {
+export async function createPageWorld(
+  says: string,
+  options: Partial<HandlerOptions> = {},
+  backend: Store = memory(),
+): Promise<PageWorld> {
   const paid: unknown[] = []
   const pay = defineTool({
     name: 'pay',
@@ -48,7 +52,7 @@ export async function createPageWorld(says: string, options: Partial<HandlerOpti
       defineAgent({ name, type: 'ai_human', exposeAsTool: index > 0, toolDescription: name, sideA: { prompt: name } }),
     )
   }
-  const skein = await createSkein({ app, backend: memory() })
+  const skein = await createSkein({ app, backend })
   const server = await serve(skein, { auth: 'none', port: 0, ...options })
   return {
     skein,

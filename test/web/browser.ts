@@ -4,6 +4,9 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { findChromium } from '../helpers/chromium.js'
 import { serverDigest } from '../helpers/page-world.js'
 
+/** `npm run test:web` looks at everything, the test command at the most important of it. */
+export const isWhole = process.env['WEB'] === 'all'
+
 export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
 }

@@ -1,13 +1,12 @@
 /**
  * The page in a real browser: what it knows is what the server knows, also after a cut; decisions by mouse and by
- * keyboard; hostile text; both themes for people who do not see them; below a path.
+ * keyboard; hostile text; below a path.
  */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import axe from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { createPageWorld } from '../helpers/page-world.js'
 import type { PageWorld } from '../helpers/page-world.js'
-import { isLive, look, openBrowser, untilEqual } from './browser.js'
+import { isLive, isWhole, look, openBrowser, untilEqual } from './browser.js'
 import { createTcpProxy } from '../helpers/tcp-proxy.js'
 
 let browser: Browser
@@ -121,56 +120,6 @@ it('V1: text of models and tools is text, and asks for nothing', async () => {
   await page.goto(`${world.server.url}/ui/trees/one`)
   await page.waitForSelector('.tree-row')
   expect(faults).toEqual([])
-})
-
-async function faultsOf(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
-  const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-  )
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
-}
-
-/** `npm run test:web` looks at all of them. */
-const isWhole = process.env['WEB'] === 'all'
-const places = ['trees', 'trees/one', 'inbox', 'threads/one']
-const more = [
-  'threads/one/steps',
-  'threads/one/state',
-  'threads/one/files',
-  'threads/one/env',
-  'effects',
-  'hosts',
-  'agents',
-  'none',
-]
-
-async function axeFaults(colorScheme: 'light' | 'dark'): Promise<readonly string[]> {
-  const found: string[] = []
-  const world = await open()
-  await world.waits('one')
-  const { page } = await look(browser, `${world.server.url}/ui/`, { colorScheme, bypassCSP: true })
-  // Most of what one theme shows wrongly the other one does, too.
-  const some = colorScheme === 'light' ? places : places.slice(1, 3)
-  for (const place of isWhole ? [...places, ...more] : some) {
-    await page.goto(`${world.server.url}/ui/${place}`)
-    await isLive(page)
-    await page.waitForSelector(
-      '.tree-row, .table-row, .decision, .message, .card, .statechart, .files, .problem, .empty, table, form',
-    )
-    found.push(...(await faultsOf(page)).map((fault) => `${place} ${fault}`))
-  }
-  await world.server.close()
-  await page.waitForSelector('.link-badge.stale')
-  found.push(...(await faultsOf(page)))
-  return found
-}
-
-it('V3: the page has no fault of axe in light, also where it is not live', async () => {
-  expect(await axeFaults('light')).toEqual([])
-})
-it('V3: the page has no fault of axe in dark, also where it is not live', async () => {
-  expect(await axeFaults('dark')).toEqual([])
 })
 
 it('V1: the page works below a path, and asks nobody else for anything', async () => {

@@ -6,6 +6,7 @@
  * - `close` waits for what was handed over before it.
  */
 import type { NodeConnectionOptions } from '@nats-io/transport-node'
+import { defined } from '../../core/defined.js'
 import { clientMayNot, storeClosed } from '../checks.js'
 import type { HostSelf } from '../host-info.js'
 import type { Backend, Mailbox, StoreRole } from '../port.js'
@@ -24,6 +25,7 @@ import { NatsBlobs } from './store/blobs.js'
 import { Commits } from './store/commits.js'
 import { Directory } from './store/directory.js'
 import { createNatsHeads } from './store/heads.js'
+import { createClientInterest, createInterest } from './store/interest.js'
 import { createNatsJournal } from './store/journal.js'
 import { NatsMailbox } from './store/mailbox.js'
 import { createSignals } from './store/signals.js'
@@ -80,9 +82,11 @@ async function assemble(
   const handover = createHandover(commits, mailbox)
   const leases = new NatsLeases(context, { presence, leaseMs, self, hostsAlive: () => hosts.alive(), handover })
   const directory = new Directory(context)
+  const interest = (role === 'host' ? createInterest : createClientInterest)(connection, subjects)
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     refuseLater()
+    interest.stop()
     directory.close()
     await commits.settled()
     await mailbox.settled()
@@ -108,11 +112,11 @@ async function assemble(
       if (role === 'client') throw clientMayNot('commit')
       return commits.commit(commit)
     },
-    journal: createNatsJournal(context),
+    journal: createNatsJournal(context, (thread) => commits.recall(thread)),
     heads: createNatsHeads(context, directory),
     mailbox: { ...mailbox, waiting: createWaiting(context, commits, mailbox) },
-    snapshots: createSnapshots(context, (thread) => commits.identify(thread)),
-    signals: createSignals(connection, subjects, assertOpen),
+    snapshots: createSnapshots(context, commits),
+    signals: createSignals({ connection, subjects, assertOpen, interest }),
     blobs,
     trees: new NatsTrees(context, commits),
     leases,
@@ -122,16 +126,20 @@ async function assemble(
 
 function createHandover(commits: Commits, mailbox: NatsMailbox): Handover {
   return {
-    async takeOver(partition, epoch, lost) {
-      await commits.takeOver(partition, epoch)
+    async takeOver({ partition, epoch, lost, wasReleased }) {
+      const [left] = await Promise.all([commits.takeOver(partition), wasReleased && mailbox.follow(partition, lost)])
+      const isComplete = left.unsent.length === 0 && left.removedRoots.length === 0
+      if (wasReleased && isComplete) return defined({ restless: left.restless })
+      await commits.complete(left, epoch)
       // After it, so that mail that was owed within the partition is read, too. What is unfinished is read after both:
       // the last owner may not know yet that it is taken for dead, and commits until it does (the mail that such a
       // commit finishes is found here, or its record there).
       await mailbox.follow(partition, lost)
+      return {}
     },
-    async settle() {
-      await commits.mark()
-      await mailbox.settled()
+    async settle(partition) {
+      await commits.settle(partition)
+      await mailbox.removed(partition)
     },
   }
 }

@@ -7,7 +7,8 @@
 import type { Command } from 'commander'
 import type { ExitCode } from '../exit.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../serving.js'
+import { createServingLines, eventLine, isTold, openServingHost, serveOptions } from '../serving.js'
+import { stopServing, tellServing } from '../serving.js'
 import type { ServeFlags, ServeRequest } from '../serving.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
@@ -17,11 +18,11 @@ export function register(command: Command, runCommand: RunCommand): void {
 }
 
 async function serve(context: CommandContext, request: ServeRequest): Promise<ExitCode> {
-  const line = createLines(context.out)
+  const line = createServingLines(context, request)
   // What the host begins with is in its first line.
   let serving = false
   const skein = await openServingHost(context, request, {
-    onHostEvent: (event) => serving && line(eventLine(event), event),
+    onHostEvent: (event) => serving && isTold(context, request, event) && line(eventLine(event), event),
   })
   context.onStop(async () => {
     await stopServing(skein, line)

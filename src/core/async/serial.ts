@@ -21,6 +21,11 @@ export class SerialQueues {
     await this.#last.get(key)
   }
 
+  /** Resolves when the last tasks so far of these keys have ended. */
+  async settledOf(isOne: (key: string) => boolean): Promise<void> {
+    await Promise.all([...this.#last].map(([key, ended]) => isOne(key) && ended))
+  }
+
   async settled(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())
   }

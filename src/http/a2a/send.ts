@@ -9,7 +9,7 @@ import type { InboxItem, Run, Thread } from '../../index.js'
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { checkAccess } from '../auth/principal.js'
-import { idOf } from '../faces/openai.js'
+import { derivedId, idHash } from '../auth/derived-id.js'
 import { callRoute } from '../mcp/route-tools.js'
 import type { McpScene } from '../mcp/route-tools.js'
 import { issuesText } from '../problem.js'
@@ -52,7 +52,7 @@ export async function takeMessage(scene: McpScene, agent: string, { message }: S
 }
 
 function keyOf(id: string): string {
-  return messageId.safeParse(id).success ? id : idOf(id)
+  return messageId.safeParse(id).success ? id : idHash(id)
 }
 
 type Sender = SendParams['message']
@@ -70,8 +70,10 @@ async function threadFor(
   if (named) return named
   const key = contextId === undefined ? ['message', id] : ['context', contextId]
   const create = scene.routes.find(({ name }) => name === 'create_thread')
-  const body = { agent, id: `a2a_${idOf(principal.name, agent, ...key)}`, tags: taskTags(contextId) }
-  const created = z.object({ thread: z.string() }).parse(create && (await callRoute(scene, create, body)))
+  const body = { agent, id: derivedId('a2a', principal, agent, ...key), tags: taskTags(contextId) }
+  const created = z
+    .object({ thread: z.string() })
+    .parse(create && (await callRoute({ ...scene, makesIds: true }, create, body)))
   return skein.threads.get(created.thread)
 }
 

@@ -61,7 +61,19 @@ function wrongAuth(auth: Auth): string | undefined {
   if (typeof auth !== 'object' || auth === null)
     return "must be 'none', { keys, secret? } or a function that says who a request comes from"
   const { error } = keysSchema.safeParse(auth)
-  return error && z.prettifyError(error)
+  return error ? z.prettifyError(error) : sharedName(auth.keys)
+}
+
+/** Two keys may have one name while the old one is replaced; who they are for must then be the same. */
+function sharedName(keys: readonly ApiKey[]): string | undefined {
+  const bindings = new Map<string, string>()
+  for (const { name, roots = [], tags = [] } of keys) {
+    const binding = JSON.stringify([roots, tags])
+    if ((bindings.get(name) ?? binding) !== binding)
+      return `two keys are called ${JSON.stringify(name)} and are bound to different roots or tags; name them apart`
+    bindings.set(name, binding)
+  }
+  return undefined
 }
 
 export interface Authenticator {

@@ -2,7 +2,6 @@
  * The forms of OpenAI's chat completions: what a request asks, and the objects that answer it. An agent is a model
  * there, a run is a completion.
  */
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { RunResult, StopReason, Usage } from '../../index.js'
 import { HttpProblem, badRequest } from '../problem.js'
@@ -73,11 +72,6 @@ function textOf(content: ChatRequest['messages'][number]['content'], index: numb
     return text
   })
   return texts.join('')
-}
-
-/** The same request has the same id, so that a POST that is sent again is one message. */
-export function idOf(...parts: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
 
 /** Of one completion: the same in all its chunks. */

@@ -14,7 +14,8 @@ import { defined } from '../../core/defined.js'
 import { checkAccess, hasScope } from '../auth/principal.js'
 import { answerOf } from '../faces/answer.js'
 import type { Waiting } from '../faces/answer.js'
-import { idOf, problemOf } from '../faces/openai.js'
+import { derivedId } from '../auth/derived-id.js'
+import { problemOf } from '../faces/openai.js'
 import { openApiSchema } from '../openapi.js'
 import { badRequest, issuesText } from '../problem.js'
 import { messageId, threadId } from '../schemas.js'
@@ -120,8 +121,9 @@ async function begin(
 /** With an id of the message, the thread is the one of the first attempt. */
 async function create(scene: McpScene, agent: string, own: string | undefined): Promise<Thread> {
   const route = scene.routes.find(({ name }) => name === 'create_thread')
-  const key = own === undefined ? undefined : `mcp_${idOf(scene.principal.name, own)}`
-  const created = route && (await callRoute(scene, route, { agent, tags: ['mcp'], ...defined({ id: key }) }))
+  const key = own === undefined ? undefined : derivedId('mcp', scene.principal, own)
+  const created =
+    route && (await callRoute({ ...scene, makesIds: true }, route, { agent, tags: ['mcp'], ...defined({ id: key }) }))
   return scene.skein.threads.get(z.object({ thread: z.string() }).parse(created).thread)
 }
 

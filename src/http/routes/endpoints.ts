@@ -37,11 +37,11 @@ function endpointRoute(method: HttpMethod): Route {
 
 type Found = ReturnType<Skein['endpoints']['find']>
 
-/** By method. A slash at the end is no part. */
+/** By method. A slash at the end is no part, and no part is empty. The path is encoded. */
 function endpointsAt(endpoints: Skein['endpoints'] | undefined, path: string): Found {
-  const parts = path.split('/')
+  const parts = path.split('/').map(decodeURIComponent)
   if (parts.at(-1) === '') parts.pop()
-  return endpoints?.find(parts) ?? new Map()
+  return (parts.includes('') ? undefined : endpoints?.find(parts)) ?? new Map()
 }
 
 function unanswered(methods: readonly HttpMethod[], path: string): HttpProblem {

@@ -3,9 +3,11 @@
  *
  * - A request that is sent again is one message, with one run: also after the run waited for a person.
  */
+import { jsonResponse } from '../answer.js'
 import { z } from 'zod'
 import type { Run, Thread } from '../../index.js'
 import { defined } from '../../core/defined.js'
+import { derivedId, idHash } from '../auth/derived-id.js'
 import { createTreeGuard } from '../auth/principal.js'
 import { answerOf } from '../faces/answer.js'
 import {
@@ -15,7 +17,6 @@ import {
   completionOf,
   deltaOf,
   errorOf,
-  idOf,
   lastChunkOf,
   conversationOf,
   problemOf,
@@ -72,7 +73,7 @@ const completions = route({
     const given = threadIn(scene.request, body)
     const thread = given === undefined ? await begin(scene, body, earlier) : await goOn(scene, given)
     const key = scene.request.headers.get('idempotency-key')
-    const id = idOf(thread.id, key ?? body.messages.map(({ role, content }) => [role, content]))
+    const id = idHash(thread.id, key ?? body.messages.map(({ role, content }) => [role, content]))
     // A turn of its own: an answer belongs to one message.
     const run = thread.send(last, { id, delivery: 'new_turn', ...traceOf(scene) })
     await run.accepted()
@@ -110,7 +111,7 @@ async function begin(scene: Scene, { model }: ChatRequest, earlier: readonly Cha
       'this key is bound to trees that exist already: name one in the header x-skein-thread',
     )
   const key = request.headers.get('idempotency-key')
-  const id = key === null ? undefined : `openai_${idOf(principal.name, key)}`
+  const id = key === null ? undefined : derivedId('openai', principal, key)
   const tags = [...new Set(['openai', ...(principal.tags ?? [])])]
   const thread = await skein.threads.create({ agent: model, tags, signal, ...defined({ id }) })
   await createTreeGuard(skein, principal).checkThread(thread.id)
@@ -129,7 +130,7 @@ async function wholeOf({ skein, thread, run, signal }: Answering, completion: Co
     const problem = 'ended' in part ? problemOf(part.ended) : undefined
     if (problem) throw problem
     const text = 'ended' in part ? part.ended.text : said
-    return Response.json(completionOf(completion, text, part), { headers: headersOf(completion) })
+    return jsonResponse(completionOf(completion, text, part), { headers: headersOf(completion) })
   }
   throw new HttpProblem({ status: 503, code: 'STORE_CLOSED' }, 'the server is closing; the turn goes on: send it again')
 }

@@ -1,6 +1,7 @@
 /** Routes of the page: who looks, the snapshot of a tree, and the stream of all that one browser looks at. */
 import { z } from 'zod'
 import { createTreeGuard, isBound } from '../auth/principal.js'
+import { pageBuild } from '../page-files.js'
 import { badRequest, unknownThread } from '../problem.js'
 import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
@@ -24,13 +25,15 @@ const session = route({
       isBound: z.boolean(),
       heartbeatMs: z.number(),
       definitions: z.boolean(),
+      build: z.string().describe('Which page is served; an older one is to be loaded again'),
       now: z.number(),
     }),
   },
   async run({ skein, principal, streams, clock }) {
     const { name, scopes } = principal
     const definitions = skein.definitions !== undefined
-    return { name, scopes, isBound: isBound(principal), heartbeatMs: beatOf(streams), definitions, now: clock.now() }
+    const own = { name, scopes, isBound: isBound(principal) }
+    return { ...own, heartbeatMs: beatOf(streams), definitions, build: await pageBuild(), now: clock.now() }
   },
 })
 

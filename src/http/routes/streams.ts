@@ -1,6 +1,6 @@
 /** Routes of streams: the events of a run, of a thread, of a tree, and the inbox, as server-sent events. */
 import { z } from 'zod'
-import type { EventOptions, SkeinEvent } from '../../index.js'
+import type { EventOptions, SkeinEvent, ThreadInfo } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { createHeadFilter } from '../auth/head-filter.js'
 import { createTreeGuard } from '../auth/principal.js'
@@ -14,7 +14,7 @@ import type { StreamedEvent } from '../stream/server-sent-events.js'
 import { openTreeInbox } from '../stream/tree-inbox.js'
 import type { TreeInbox } from '../stream/tree-inbox.js'
 
-const events: RouteAnswer = {
+const eventAnswer: RouteAnswer = {
   status: 200,
   type: 'events',
   description: 'Server-sent events; `id` is a cursor: send it as `Last-Event-ID`, or `from`, to go on after it',
@@ -40,8 +40,21 @@ function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<S
   return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
 }
 
-async function* streamed(source: AsyncIterable<SkeinEvent>): AsyncGenerator<StreamedEvent> {
-  for await (const event of source) yield toStreamed(event)
+/** Not a generator, which would wait for the next event before it ends. */
+function streamed(source: AsyncIterable<SkeinEvent>): AsyncIterable<StreamedEvent> {
+  const events = source[Symbol.asyncIterator]()
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const { done, value } = await events.next()
+        return done ? { done, value: undefined } : { done: false, value: toStreamed(value) }
+      },
+      async return() {
+        await events.return?.()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
 }
 
 const threadEvents = route({
@@ -52,14 +65,12 @@ const threadEvents = route({
   scope: 'read',
   params: { thread: threadId },
   query: range,
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, params, query, ...scene }) {
     const thread = await skein.threads.get(params.thread)
-    const { signal, streams } = scene
-    return streamOf(
-      scene,
-      streamed(thread.events({ ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })),
-    )
+    // Whoever leaves, or closes the server, ends the stream, and that ends these.
+    const events = thread.events({ ...rangeOf(scene, query), maxBuffered: scene.streams.maxBuffered })
+    return streamOf(scene, streamed(events))
   },
 })
 
@@ -71,14 +82,14 @@ const treeEvents = route({
   scope: 'read',
   params: { root: threadId },
   query: range,
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, params: { root }, query, ...scene }) {
     const { signal, streams } = scene
     const { from, until } = rangeOf(scene, query)
-    await checkRoot(skein, root)
+    const { createdAt: born } = await checkRoot(skein, root)
     if (until === undefined) {
       const { heartbeatMs, enter, feeds } = streams
-      return eventTexts(feeds.read(root, from), { clock: scene.clock, signal, heartbeatMs, enter })
+      return eventTexts(feeds.read({ root, born }, from), { clock: scene.clock, signal, heartbeatMs, enter })
     }
     const source = skein.events({ root, until, signal, maxBuffered: streams.maxBuffered, ...defined({ from }) })
     return streamOf(scene, streamed(source))
@@ -92,7 +103,7 @@ const runEvents = route({
   summary: 'The events of a run from its beginning, and meanwhile of all threads below; ends with it.',
   scope: 'read',
   params: { thread: threadId, run: messageId },
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, params, ...scene }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
@@ -143,7 +154,7 @@ const inboxStream = route({
   summary: 'What a tree waits for people to decide: the whole list now, and again whenever it has changed.',
   scope: 'read',
   params: { root: threadId },
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, principal, params: { root }, ...scene }) {
     const inbox = await openTreeInbox({ skein, principal }, root)
     async function* lists(): AsyncGenerator<StreamedEvent> {
@@ -174,7 +185,7 @@ const multiplexed = route({
     from: z.string().max(8_192).optional(),
   },
   lists: ['tree', 'inbox'],
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, principal, query: { heads, tree: trees = [], inbox: inboxes = [], from }, ...scene }) {
     if (trees.length + inboxes.length === 0 && !heads)
       throw badRequest('name what to stream: ?heads=1, ?tree=<root>, ?inbox=<root>, the last two as often as you like')
@@ -196,9 +207,10 @@ const multiplexed = route({
   },
 })
 
-async function checkRoot(skein: RouteScene['skein'], root: string): Promise<void> {
+async function checkRoot(skein: RouteScene['skein'], root: string): Promise<ThreadInfo> {
   const info = await (await skein.threads.get(root)).info()
   if (info.root !== root) throw unknownThread(root)
+  return info
 }
 
 export const streamRoutes = [threadEvents, treeEvents, runEvents, runText, inboxStream, multiplexed]

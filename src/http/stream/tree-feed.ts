@@ -124,7 +124,7 @@ export class TreeFeed {
     try {
       for await (const event of events) {
         // Another tree has the id: whoever comes back is told so, if it may see that one.
-        if (event.type === 'tree.reset') throw lagged()
+        if (event.type === 'tree.reset') throw fellBehind()
         this.#take(event)
       }
       this.#over = {}
@@ -185,7 +185,7 @@ export class TreeFeed {
 
   /** TF3: durable events up to now, the text so far, then all. */
   chunkAt(reader: FeedPlace): FeedChunk {
-    if (reader.at < this.#first) throw lagged()
+    if (reader.at < this.#first) throw fellBehind()
     const silent = reader.at < reader.silentTo
     const known = this.#chunk
     if (!silent && known?.at === reader.at) return known
@@ -226,6 +226,6 @@ export class TreeFeed {
   }
 }
 
-export function lagged(): SkeinError {
+export function fellBehind(): SkeinError {
   return new SkeinError('STREAM_LAGGED', 'go on from the id of the last event that was read', { retry: true })
 }

@@ -58,8 +58,13 @@ export class ChangeList<Item> {
     return found.reverse()
   }
 
-  /** In the order in which they came. */
-  *[Symbol.iterator](): Iterator<Item & { readonly n: number }> {
+  /** Of those that came. */
+  get first(): Item | undefined {
+    return this.#entries.values().next().value?.item
+  }
+
+  /** In the order in which they came; each is a copy. */
+  *[Symbol.iterator](): Iterator<Item & { n: number }> {
     for (const { item, seq } of this.#entries.values()) yield { ...item, n: seq }
   }
 }

@@ -20,24 +20,29 @@ export class ColumnWriter {
     this.base = base
   }
 
-  write(rows: readonly Readonly<Record<string, unknown>>[]): Columns {
-    const names = new Set(rows.flatMap((row) => Object.keys(row)))
+  /** In one pass: ten thousand rows are written while others wait. */
+  write(rows: Iterable<object>): Columns {
+    const columns = new Map<string, unknown[]>()
+    let size = 0
+    for (const row of rows) {
+      for (const [name, value] of Object.entries(row)) {
+        if (value === undefined) continue
+        const column = columns.get(name)
+        if (column) fillTo(column, size).push(value)
+        else columns.set(name, [...fillTo([], size), value])
+      }
+      size++
+    }
     return Object.fromEntries(
-      [...names].map((name) => [
-        name,
-        this.#column(
-          name,
-          rows.map((row) => row[name]),
-        ),
-      ]),
+      [...columns].map(([name, values]) => [name, this.#column(name, fillTo(values, size))] as const),
     )
   }
 
   #column(name: string, values: readonly unknown[]): Column {
     if (name.endsWith('At')) return { t: values.map((value) => (typeof value === 'number' ? value - this.base : null)) }
-    if (values.every((value) => value === undefined || typeof value === 'string'))
+    if (values.every((value) => value === null || typeof value === 'string'))
       return { w: values.map((value) => (typeof value === 'string' ? this.#place(value) : null)) }
-    return { v: values.map((value) => value ?? null) }
+    return { v: values }
   }
 
   #place(text: string): number {
@@ -46,4 +51,10 @@ export class ColumnWriter {
     this.#places.set(text, this.words.length)
     return this.words.push(text) - 1
   }
+}
+
+/** Rows before that had no such field. */
+function fillTo(column: unknown[], size: number): unknown[] {
+  while (column.length < size) column.push(null)
+  return column
 }

@@ -32,19 +32,12 @@ export interface ThreadRow {
 export function toThreadRow(info: ThreadInfo): ThreadRow {
   const { thread, parent, agent, status, reason, reference, name, title, says, step, turnAt } = info
   const { unknown, dead, queued, error, usage, createdAt, updatedAt, seq, pending = [], rest } = info
-  const own = defined({ parent, reason, reference, name, title, says, step, turnAt, unknown, dead, queued, error })
-  return {
-    ...own,
-    ...defined({ tokens: usage?.tokens, costUsd: usage?.costUsd }),
-    ...(pending.length > 0 && { waiting: pending.length }),
-    ...(rest && { rest }),
-    thread,
-    agent,
-    status,
-    createdAt,
-    updatedAt,
-    seq,
-  }
+  const waiting = pending.length > 0 ? pending.length : undefined
+  const { tokens, costUsd } = usage ?? {}
+  const texts = { parent, reason, reference, name, title, says, error }
+  const counts = { step, turnAt, unknown, dead, queued, waiting, tokens, costUsd, rest: rest ? rest : undefined }
+  const row = { thread, agent, status, createdAt, updatedAt, seq }
+  return Object.assign(row, defined(texts), defined(counts))
 }
 
 /** A root with the counts of all below it; `removed`: the tree is gone. */

@@ -130,8 +130,7 @@ export class TreeView {
   #pack(): Packed {
     const seq = this.position.join('.')
     if (this.#packed?.seq === seq) return this.#packed
-    const threads = [...this.#threads]
-    const writer = new ColumnWriter(threads[0]?.createdAt ?? 0)
+    const writer = new ColumnWriter(this.#threads.first?.createdAt ?? 0)
     const snapshot: TreeSnapshot = {
       root: this.root,
       epoch: this.epoch,
@@ -139,8 +138,8 @@ export class TreeView {
       spansSeq: this.#spans.seq,
       now: this.#clock.now(),
       base: writer.base,
-      threads: writer.write(threads.map((row) => ({ ...row }))),
-      spans: writer.write([...this.#spans].map(({ id, ...span }) => ({ ...span, id: id.slice(span.thread.length) }))),
+      threads: writer.write(this.#threads),
+      spans: writer.write(shortSpans(this.#spans)),
       words: writer.words,
     }
     this.#packed = { seq, text: JSON.stringify(snapshot) }
@@ -217,4 +216,9 @@ export class TreeView {
     this.#stopped.abort()
     this.#tell()
   }
+}
+
+/** The thread is in a column of its own, so the ids of its spans begin after it. */
+function* shortSpans(spans: Iterable<WorkSpan & { n: number }>): Generator<WorkSpan> {
+  for (const span of spans) yield Object.assign(span, { id: span.id.slice(span.thread.length) })
 }

@@ -14,6 +14,8 @@ export interface PageAddress {
 const here = import.meta.url
 /** The folder of the page, with a slash at its end. */
 const pageBase = new URL('../', here).pathname
+/** Which page this is: the name of its script changes with anything in it. */
+export const ownBuild = new URL(here).pathname.split('/').at(-1) ?? ''
 /** The service that serves the page. */
 export const serviceBase = new URL('../../', here).pathname
 

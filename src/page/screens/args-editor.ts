@@ -2,7 +2,7 @@
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { diffLines } from 'diff'
+import { LineChanges } from '../kit/line-changes.js'
 
 function parsed(text: string): { readonly value?: unknown; readonly error?: string } {
   try {
@@ -42,23 +42,5 @@ export function ArgsEditor({ args, onChange }: { args: unknown; onChange: (value
     ),
     error === undefined ? null : h('p', { class: 'error-line', id: 'args-error', role: 'alert' }, error),
     after === undefined || after === before ? null : h(LineChanges, { before, after }),
-  )
-}
-
-function LineChanges({ before, after }: { before: string; after: string }): VNode {
-  const parts = diffLines(before, after, { timeout: 200 })
-  if (!parts) return h('p', { class: 'muted' }, 'The two are too different to be compared line by line.')
-  return h(
-    'pre',
-    { class: 'diff', 'aria-label': 'What changes' },
-    parts.flatMap(({ value, added, removed }, index) => {
-      const sign = added ? '+' : '-'
-      const kind = added || removed ? sign : ' '
-      const name = { '+': 'added', '-': 'removed', ' ': 'same' }[kind] ?? 'same'
-      return value
-        .replace(/\n$/, '')
-        .split('\n')
-        .map((line, at) => h('span', { class: name, key: `${index}.${at}` }, `${kind} ${line}\n`))
-    }),
   )
 }

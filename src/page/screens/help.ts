@@ -18,6 +18,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['z · x · 0', 'Zoom in, out, all'],
   ['c · y', 'Copy the id, copy the address'],
   ['a · e · r, then Enter', 'In the inbox: approve, edit args, reject'],
+  ['[ · ] · .', 'Files: the change before, the next one, now'],
   ['Esc', 'Close the innermost'],
   ['?', 'This'],
 ]

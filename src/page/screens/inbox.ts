@@ -7,9 +7,10 @@ import { timeOfDay, countWords, holdWords, plural } from '../kit/format.js'
 import { useKeys } from '../kit/keys.js'
 import { address, changeQuery, hrefOf } from '../kit/router.js'
 import { Age, Empty, Loading, mark } from '../kit/ui.js'
-import { receiptWords, receipts, setReceipt } from '../kit/write.js'
+import { receiptWords, receipts } from '../kit/write.js'
 import { liveSince } from '../link/link.js'
 import { inboxItems } from '../store/stores.js'
+import { Decided } from './decided.js'
 import { InboxDecision } from './inbox-decision.js'
 
 export function filterItems(
@@ -41,7 +42,7 @@ export function InboxScreen(): VNode {
     'main',
     { id: 'main', class: 'screen inbox-screen' },
     h(InboxBar, { found: items.length, all: all.length }),
-    h(Decided, { items }),
+    h(Decided, { here: new Set(items.map(({ id }) => id)) }),
     items.length === 0
       ? h(Empty, { title: 'Nothing waits for you' }, h('p', null, `Live since ${timeOfDay(liveSince.value)}`))
       : h(
@@ -77,29 +78,6 @@ function InboxLine({ item, isSelected }: { item: InboxItem; isSelected: boolean 
       h(Age, { at: requestedAt }),
       receipt ? h('span', { class: `receipt ${receipt.phase}` }, receiptWords(receipt)) : null,
     ),
-  )
-}
-
-/** Decisions whose rows have gone: the record has said so. */
-function Decided({ items }: { items: readonly InboxItem[] }): VNode | null {
-  const here = new Set(items.map(({ id }) => id))
-  const gone = Object.entries(receipts.value).filter(([id]) => id.includes('/call_') && !here.has(id))
-  if (gone.length === 0) return null
-  return h(
-    'ul',
-    { class: 'decided', 'aria-label': 'Decided' },
-    gone
-      .slice(-3)
-      .map(([id, receipt]) =>
-        h(
-          'li',
-          { key: id, class: receipt.phase },
-          mark(receipt.phase === 'refused' ? 'cross' : 'check', receipt.phase === 'refused' ? 'bad' : 'ok'),
-          h('a', { href: hrefOf(['threads', id.slice(0, id.lastIndexOf('/'))]) }, id),
-          ` ${receiptWords(receipt)} `,
-          h('button', { type: 'button', class: 'copy', onClick: () => setReceipt(id, undefined) }, 'Hide'),
-        ),
-      ),
   )
 }
 

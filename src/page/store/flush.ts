@@ -1,6 +1,7 @@
 /**
- * When what has come is shown: ten times a second at most, which is the main cost of a busy page; at once for a quarter
- * of a second after the user has done something; and not while the view is frozen.
+ * When what has come is shown: ten times a second at most, which is the main cost of a busy page, and less often where a
+ * showing takes long, so that a slow machine has time for its user; at once for a quarter of a second after the user
+ * has done something; and not while the view is frozen.
  */
 import { signal } from '@preact/signals'
 import { pageClock, steadyNow } from '../kit/clock.js'
@@ -12,6 +13,10 @@ export const isFrozen = signal(false)
 
 const slowMs = 100
 const inputMs = 250
+/** A showing is at most one part of so many of the time. */
+const restParts = 4
+const longestRestMs = 1_000
+let costMs = 0
 let inputAt = -Infinity
 let shownAt = -Infinity
 let isDirty = false
@@ -23,13 +28,18 @@ function show(): void {
   isDirty = false
   shownAt = steadyNow()
   showings.value++
+  // After the frame that this one makes.
+  pageClock.after(0, () => {
+    costMs = steadyNow() - shownAt
+  })
 }
 
 function plan(): void {
   if (isPlanned || isFrozen.peek()) return
   isPlanned = true
   const isQuick = steadyNow() - inputAt < inputMs
-  const waitMs = isQuick ? 0 : Math.max(0, shownAt + slowMs - steadyNow())
+  const restMs = Math.min(longestRestMs, Math.max(slowMs, costMs * restParts))
+  const waitMs = isQuick ? 0 : Math.max(0, shownAt + restMs - steadyNow())
   if (waitMs > 0) pageClock.after(waitMs, () => requestAnimationFrame(show))
   else requestAnimationFrame(show)
 }

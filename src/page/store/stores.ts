@@ -104,6 +104,11 @@ function takeTree(changes: TreeChanges & { readonly root: string }): void {
   if (applied === 'applied') dataChanged()
 }
 
+/** For tests: whose numbers this page has of a tree. */
+export function epochOf(root: string): string | undefined {
+  return trees.get(root)?.tree.peek()?.store.position.epoch
+}
+
 /** For tests: what this page knows of a tree, in one word. */
 export function digestOf(root: string): string | undefined {
   return trees.get(root)?.tree.peek()?.store.digest()

@@ -9,6 +9,8 @@ import type { WorkSpan } from '../../http/view/spans.js'
 import type { ThreadRow } from '../../http/view/tree-rows.js'
 import type { TreeChanges, TreeSnapshot } from '../../http/view/tree-view.js'
 import type { TreePosition } from '../link/subscription.js'
+import { BelowSums } from './below.js'
+import type { Below } from './below.js'
 import { columnRows } from './columns.js'
 
 export type PageRow = ThreadRow & { readonly n: number }
@@ -23,6 +25,8 @@ export class TreeStore {
   readonly #children = new Map<string, string[]>()
   readonly #spans = new Map<string, PageSpan>()
   readonly #lanes = new Map<string, string[]>()
+  readonly #below = new BelowSums()
+  #shape = 0
   #firstAt = Infinity
   #lastAt = 0
 
@@ -38,6 +42,11 @@ export class TreeStore {
     return this.#rows.size
   }
 
+  /** Goes up when a thread comes: rows of the tree stay where they are as long as it does not. */
+  get shape(): number {
+    return this.#shape
+  }
+
   /** The earliest and the latest time of anything in it. */
   get bounds(): readonly [number, number] {
     return [this.#firstAt, this.#lastAt]
@@ -49,6 +58,11 @@ export class TreeStore {
 
   rows(): IterableIterator<PageRow> {
     return this.#rows.values()
+  }
+
+  /** Of a thread and all below it. */
+  below(thread: string): Below {
+    return this.#below.of(thread)
   }
 
   childrenOf(thread: string): readonly string[] {
@@ -71,13 +85,16 @@ export class TreeStore {
     this.#children.clear()
     this.#spans.clear()
     this.#lanes.clear()
+    this.#below.clear()
+    this.#shape++
     this.#epoch = snapshot.epoch
     this.#at = [snapshot.threadsSeq, snapshot.spansSeq]
     // The form of rows is that of the server, which has written these columns.
-    const threads: PageRow[] = Array.from(columnRows(snapshot.threads, snapshot), Object)
-    const spans: PageSpan[] = Array.from(columnRows(snapshot.spans, snapshot), Object)
-    for (const row of threads) this.#setRow(row)
-    for (const span of spans) this.#setSpan({ ...span, id: `${span.thread}${span.id}` })
+    for (const row of columnRows(snapshot.threads, snapshot)) this.#setRow(Object(row))
+    for (const span of columnRows(snapshot.spans, snapshot)) {
+      span['id'] = `${String(span['thread'])}${String(span['id'])}`
+      this.#setSpan(Object(span))
+    }
   }
 
   /** `other`: it belongs to another epoch. */
@@ -92,8 +109,13 @@ export class TreeStore {
 
   #setRow(row: PageRow): void {
     const { thread, parent, createdAt, updatedAt } = row
-    if (!this.#rows.has(thread) && parent !== undefined) push(this.#children, parent, thread)
+    const before = this.#rows.get(thread)
+    if (!before) {
+      this.#shape++
+      if (parent !== undefined) push(this.#children, parent, thread)
+    }
     this.#rows.set(thread, row)
+    this.#below.set(row, before)
     this.#reach(createdAt, updatedAt)
   }
 

@@ -17,6 +17,7 @@ import { hrefOf } from '../kit/router.js'
 import { Loading, Problem, writeBlocked } from '../kit/ui.js'
 import { receiptWords, receipts, setReceipt, write } from '../kit/write.js'
 import { onLink, watchText } from '../link/link.js'
+import { isOver } from '../store/below.js'
 import type { ThreadTabProps } from './thread-screen.js'
 
 type NumberedMessage = Message & { readonly seq: number }
@@ -223,7 +224,7 @@ function Composer({
         send()
       },
     },
-    h(ComposerBox, { isResting: row.rest === true, text, setText, send }),
+    h(ComposerBox, { isResting: isOver(row), text, setText, send }),
     h(
       'button',
       {
@@ -232,7 +233,7 @@ function Composer({
         disabled: text.trim() === '' || blocked !== undefined,
         title: blocked,
       },
-      row.rest ? 'Send' : 'Steer',
+      isOver(row) ? 'Send' : 'Steer',
       h('kbd', { 'aria-hidden': 'true' }, '↵'),
     ),
     h(

@@ -84,14 +84,29 @@ export function StepsTab({ thread, row, store }: ThreadTabProps): VNode {
   )
 }
 
+/** Shorter waits are those of any call. */
+const shortMs = 20
+
 function timing(span: PageSpan | undefined): string {
   if (!span) return ''
   const end = span.endedAt ?? serverNow()
   const began = span.startedAt ?? end
   const waited = began - span.queuedAt
-  const ran = span.startedAt === undefined ? '' : ` ran ${durationWords(end - began)}`
   const why = span.why === undefined ? '' : ` for ${span.why}`
-  return `${waited >= 1 ? `in line ${durationWords(waited)}${why}` : ''}${ran}`.trim()
+  const runs = span.endedAt === undefined ? 'runs for' : 'ran'
+  return [
+    ...(waited >= shortMs ? [`in line ${durationWords(waited)}${why}`] : []),
+    ...(span.startedAt === undefined ? [] : [`${runs} ${durationWords(end - began)}`]),
+  ].join(' · ')
+}
+
+const stateWords: Readonly<Record<string, string>> = {
+  ok: 'done',
+  stopped: 'ended',
+  queued: 'in line',
+  running: 'runs',
+  stale: 'run again: what it had read was changed',
+  unknown: 'unknown: it may have happened',
 }
 
 function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpan[]; thread: string }): VNode {
@@ -104,7 +119,11 @@ function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpa
       null,
       h('i', { class: 'swatch kind-model', 'aria-hidden': 'true' }),
       `Step ${step.step}`,
-      h('span', { class: 'muted' }, `${step.model} · ${timeOfDay(step.at)} · ${timing(model)}`),
+      h(
+        'span',
+        { class: 'muted' },
+        [step.model, timeOfDay(step.at), timing(model)].filter((each) => each !== '').join(' · '),
+      ),
     ),
     step.text === ''
       ? null
@@ -154,8 +173,8 @@ function CallView({ call, index, step, spans, about }: CallViewProps): VNode {
         h(
           'span',
           { key: span.id, class: `state-${span.state}` },
-          `${span.state}`,
-          h('span', { class: 'muted' }, ` ${timing(span)}`),
+          stateWords[span.state] ?? span.state,
+          h('span', { class: 'muted' }, ` · ${timing(span)}`),
         ),
       ),
     ),

@@ -6,6 +6,7 @@ import { pathTo } from '../kit/api.js'
 import { useKeys } from '../kit/keys.js'
 import { Action, writeBlocked } from '../kit/ui.js'
 import { receiptWords, receipts, write } from '../kit/write.js'
+import { isOver } from '../store/below.js'
 import type { PageRow } from '../store/tree-store.js'
 
 interface Control {
@@ -18,8 +19,7 @@ interface Control {
 }
 
 function controlsOf(row: PageRow): readonly Control[] {
-  const isOver = row.status === 'done' || row.status === 'terminated'
-  if (isOver) return []
+  if (row.status === 'done' || row.status === 'terminated') return []
   const stop = {
     name: 'stop',
     label: 'Stop turn',
@@ -57,7 +57,7 @@ function controlsOf(row: PageRow): readonly Control[] {
     body: {},
   }
   return [
-    ...(row.rest ? [] : [stop]),
+    ...(isOver(row) || row.status === 'paused' ? [] : [stop]),
     ...(row.status === 'paused' || row.status === 'failed' ? [resume] : [pause]),
     ...(row.reason === 'budget_spent' ? [budget] : []),
     end,

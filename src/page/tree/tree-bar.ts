@@ -5,10 +5,10 @@ import { compact, countWords, durationWords, money } from '../kit/format.js'
 import { address, changeQuery, hrefOf } from '../kit/router.js'
 import { Pill, StatusMark } from '../kit/ui.js'
 import { isFrozen } from '../store/flush.js'
+import type { Below } from '../store/below.js'
 import type { TreeStore } from '../store/tree-store.js'
 import { pathShares } from './critical-path.js'
 import type { PathPart } from './critical-path.js'
-import type { Below, TreeLine } from './flatten.js'
 import { threadLabel } from './thread-label.js'
 
 const windows: readonly (readonly [string, string | undefined])[] = [
@@ -20,13 +20,12 @@ const windows: readonly (readonly [string, string | undefined])[] = [
 interface TreeBarProps {
   readonly store: TreeStore
   readonly path: readonly PathPart[]
-  readonly lines: readonly TreeLine[]
 }
 
-export function TreeBar({ store, path, lines }: TreeBarProps): VNode {
+export function TreeBar({ store, path }: TreeBarProps): VNode {
   const { query } = address.value
   const root = store.row(store.root)
-  const total = lines[0]?.below
+  const total = root && store.below(store.root)
   return h(
     'div',
     { class: 'bar' },

@@ -8,8 +8,9 @@ import { RowSpace, rowHeight } from '../kit/rows.js'
 import type { RowScroll } from '../kit/rows.js'
 import { colours } from '../kit/theme.js'
 import { Pill, StatusMark } from '../kit/ui.js'
-import type { TreeStore } from '../store/tree-store.js'
-import { isOver } from './flatten.js'
+import { isOver } from '../store/below.js'
+import type { Below } from '../store/below.js'
+import type { PageRow, TreeStore } from '../store/tree-store.js'
 import type { TreeLine } from './flatten.js'
 import { threadLabel } from './thread-label.js'
 import { Waterfall } from './waterfall.js'
@@ -30,7 +31,9 @@ export interface TreeGridProps {
 }
 
 const widthName = 'skein-name-width'
-const nameWidth = signal(Math.min(720, Math.max(160, Number(localStorage.getItem(widthName)) || 340)))
+const chosenWidth = Number(localStorage.getItem(widthName)) || 0
+const nameWidth = signal(Math.min(720, Math.max(160, chosenWidth || 340)))
+const isChosen = signal(chosenWidth > 0)
 
 interface ColumnWidths {
   readonly name: number
@@ -41,8 +44,8 @@ interface ColumnWidths {
 
 /** Narrow boxes leave room for the waterfall first. */
 function columnsOf(width: number): ColumnWidths {
-  const name = Math.min(nameWidth.value, Math.max(180, width * 0.45))
-  return { name, state: width < 620 ? 30 : 148, time: width < 560 ? 0 : 66, tokens: width < 760 ? 0 : 62 }
+  const name = Math.min(nameWidth.value, Math.max(180, width * (isChosen.value ? 0.6 : 0.34)))
+  return { name, state: width < 620 ? 30 : 156, time: width < 560 ? 0 : 66, tokens: width < 760 ? 0 : 62 }
 }
 
 const deepest = 8
@@ -54,6 +57,7 @@ export function TreeGrid(props: TreeGridProps): VNode {
   const left = columns.name + columns.state + columns.time + columns.tokens
   const template = `${columns.name}px ${columns.state}px ${columns.time}px ${columns.tokens}px 1fr`
   const isInSight = index >= sight.from && index < sight.to
+  const rows = useRows(props)
   return h(
     'div',
     { class: 'tree-grid', style: { '--columns': template, '--rows-width': `${sight.width}px` } },
@@ -68,14 +72,10 @@ export function TreeGrid(props: TreeGridProps): VNode {
         'aria-label': 'Threads of the tree',
         'aria-rowcount': lines.length,
         'aria-activedescendant': isInSight ? `row-${selected}` : undefined,
+        onClick: (event: Event) => clicked(event, props),
+        onDblClick: (event: Event) => doubleClicked(event, props),
       },
-      h(
-        RowSpace,
-        { count: lines.length },
-        lines
-          .slice(sight.from, sight.to)
-          .map((line, at) => h(TreeRow, { ...props, line, place: sight.from + at, key: line.row.thread })),
-      ),
+      h(RowSpace, { count: lines.length }, rows),
     ),
     h(Drawing, { ...props, left }),
   )
@@ -95,6 +95,7 @@ function Head({ columns }: { columns: ColumnWidths }): VNode {
       'pointerup',
       () => {
         target.removeEventListener('pointermove', move)
+        isChosen.value = true
         localStorage.setItem(widthName, String(nameWidth.peek()))
       },
       { once: true },
@@ -110,20 +111,54 @@ function Head({ columns }: { columns: ColumnWidths }): VNode {
   )
 }
 
-interface TreeRowProps extends TreeGridProps {
+/** What a row shows, all of it: a row whose words are the same is not made again. */
+interface RowWords {
   readonly line: TreeLine
+  readonly row: PageRow
+  readonly below: Below
   readonly place: number
+  readonly isSelected: boolean
+  readonly isQuiet: boolean
+  readonly time: string
+  readonly tokens: string
 }
 
-function TreeRow({ line, place, selected, select, toggle, now, scroll }: TreeRowProps): VNode {
-  const { row, depth, hasChildren, isOpen, below } = line
-  const isSelected = row.thread === selected
+function signOf({ line, row, below, place, isSelected, isQuiet, time, tokens }: RowWords): string {
+  const own = `${row.status}|${row.says ?? row.agent}|${row.queued}|${time}|${tokens}|${threadLabel(row)}`
+  const at = `${place}|${isSelected}|${isQuiet}|${line.depth}|${line.place}|${line.siblings}|${line.hasChildren}`
+  const hidden = line.isOpen ? '' : `${below.threads}|${below.waiting}|${below.failed}|${below.unknown}`
+  return `${at}|${hidden}|${own}`
+}
+
+/** Rows in sight. Most of what happens in a great tree happens elsewhere: those that show the same stay as they are. */
+function useRows({ store, lines, scroll, selected, now }: TreeGridProps): readonly VNode[] {
+  const made = useRef<ReadonlyMap<string, readonly [sign: string, row: VNode]>>(new Map())
   const { sight } = scroll
-  const end = isOver(row) ? row.updatedAt : now
+  const next = new Map<string, readonly [sign: string, row: VNode]>()
+  for (let place = sight.from; place < sight.to; place++) {
+    const line = lines[place]
+    const row = line && store.row(line.thread)
+    if (!row) continue
+    const below = store.below(row.thread)
+    const time = durationWords((isOver(row) ? row.updatedAt : now) - row.createdAt)
+    const tokens = compact(line.isOpen ? row.tokens : below.tokens || row.tokens)
+    const isQuiet = sight.width < 620
+    const words = { line, row, below, place, isSelected: row.thread === selected, isQuiet, time, tokens }
+    const sign = signOf(words)
+    const known = made.current.get(row.thread)
+    next.set(row.thread, known?.[0] === sign ? known : [sign, treeRow(words)])
+  }
+  made.current = next
+  return [...next.values()].map(([, row]) => row)
+}
+
+function treeRow({ line, row, below, place, isSelected, isQuiet, time, tokens }: RowWords): VNode {
+  const { depth, hasChildren, isOpen } = line
   const label = threadLabel(row)
   return h(
     'div',
     {
+      key: row.thread,
       class: `tree-row${isSelected ? ' selected' : ''}`,
       role: 'row',
       id: `row-${row.thread}`,
@@ -134,26 +169,38 @@ function TreeRow({ line, place, selected, select, toggle, now, scroll }: TreeRow
       'aria-selected': isSelected,
       ...(hasChildren && { 'aria-expanded': isOpen }),
       style: { transform: `translateY(${place * rowHeight}px)` },
-      onClick: () => select(row.thread),
-      onDblClick: () => hasChildren && toggle(row.thread),
     },
     h(
       'span',
       { class: 'name', role: 'gridcell', style: { paddingLeft: `${8 + Math.min(depth, deepest) * 14}px` } },
-      h(
-        'span',
-        { class: 'twisty', onClick: twist(hasChildren, () => toggle(row.thread)) },
-        hasChildren ? twisty(isOpen) : null,
-      ),
+      h('span', { class: 'twisty' }, hasChildren ? twisty(isOpen) : null),
       depth > deepest ? h('span', { class: 'deep', title: `Level ${depth + 1}` }, `${depth}`) : null,
       h('span', { class: 'label', title: `${label}\n${row.thread}` }, label),
       h('span', { class: 'agent' }, row.says ?? row.agent),
-      h(Below, { line }),
+      folded(line, row, below),
     ),
-    h('span', { role: 'gridcell', class: 'state' }, h(StatusMark, { status: row.status, quiet: sight.width < 620 })),
-    h('span', { role: 'gridcell', class: 'number right' }, durationWords(end - row.createdAt)),
-    h('span', { role: 'gridcell', class: 'number right' }, compact(isOpen ? row.tokens : below.tokens || row.tokens)),
+    h('span', { role: 'gridcell', class: 'state' }, h(StatusMark, { status: row.status, quiet: isQuiet })),
+    h('span', { role: 'gridcell', class: 'number right' }, time),
+    h('span', { role: 'gridcell', class: 'number right' }, tokens),
   )
+}
+
+function threadAt({ target }: Event): string | undefined {
+  return target instanceof Element ? target.closest('.tree-row')?.id.slice('row-'.length) : undefined
+}
+
+const isTwisty = ({ target }: Event): boolean => target instanceof Element && target.closest('.twisty svg') !== null
+
+function clicked(event: Event, { select, toggle }: TreeGridProps): void {
+  const thread = threadAt(event)
+  if (thread === undefined) return
+  if (isTwisty(event)) toggle(thread)
+  else select(thread)
+}
+
+function doubleClicked(event: Event, { store, toggle }: TreeGridProps): void {
+  const thread = threadAt(event)
+  if (thread !== undefined && !isTwisty(event) && store.childrenOf(thread).length > 0) toggle(thread)
 }
 
 function twisty(isOpen: boolean): VNode {
@@ -161,32 +208,20 @@ function twisty(isOpen: boolean): VNode {
   return h('svg', { viewBox: '0 0 8 8', width: 8, height: 8, 'aria-hidden': 'true' }, h('path', { d }))
 }
 
-function twist(isThere: boolean, act: () => void): ((event: Event) => void) | undefined {
-  if (!isThere) return undefined
-  return (event) => {
-    event.stopPropagation()
-    act()
-  }
-}
-
 /** What is folded away must be seen. */
-function Below({ line }: { line: TreeLine }): VNode | null {
-  const { below, isOpen, row, hasChildren } = line
+function folded({ isOpen, hasChildren }: TreeLine, row: PageRow, below: Below): VNode | null {
   if (isOpen || !hasChildren) {
     if (!row.queued) return null
     return h(Pill, { tone: 'quiet', title: `${row.queued} children in line` }, `+${row.queued}`)
   }
+  const { threads, waiting, failed, unknown } = below
   return h(
     'span',
     { class: 'below' },
-    h('span', { class: 'muted number' }, `${below.threads - 1}`),
-    below.waiting > 0
-      ? h(Pill, { tone: 'person', title: 'wait for people here or below' }, `◆ ${below.waiting}`)
-      : null,
-    below.failed > 0 ? h(Pill, { tone: 'bad', title: 'failed here or below' }, `✕ ${below.failed}`) : null,
-    below.unknown > 0
-      ? h(Pill, { tone: 'unknown', title: 'unknown effects here or below' }, `? ${below.unknown}`)
-      : null,
+    h('span', { class: 'muted number' }, `${threads - 1}`),
+    waiting > 0 ? h(Pill, { tone: 'person', title: 'wait for people here or below' }, `◆ ${waiting}`) : null,
+    failed > 0 ? h(Pill, { tone: 'bad', title: 'failed here or below' }, `✕ ${failed}`) : null,
+    unknown > 0 ? h(Pill, { tone: 'unknown', title: 'unknown effects here or below' }, `? ${unknown}`) : null,
   )
 }
 

@@ -4,7 +4,8 @@ import { address, changeQuery, goTo, hrefOf } from '../kit/router.js'
 import type { RowScroll } from '../kit/rows.js'
 import { freezeView, isFrozen } from '../store/flush.js'
 import type { PageRow, TreeStore } from '../store/tree-store.js'
-import { flatten, isFailed, isWaiting } from './flatten.js'
+import { isFailed, isWaiting } from '../store/below.js'
+import { flatten } from './flatten.js'
 import type { TreeLine } from './flatten.js'
 import { writeWindow, zoomed } from './time-window.js'
 
@@ -33,7 +34,7 @@ export function useTreeKeys(keys: TreeKeys): void {
   const step = (by: number): void => {
     const to = Math.min(lines.length - 1, Math.max(0, index + by))
     const line = lines[to]
-    if (line) select(line.row.thread, to)
+    if (line) select(line.thread, to)
   }
   const zoom = (factor: number): void => changeQuery({ win: writeWindow(zoomed(times, factor, now)) })
   const seek = (test: (row: PageRow) => boolean) => () => {
@@ -41,10 +42,10 @@ export function useTreeKeys(keys: TreeKeys): void {
     if (found === undefined) return
     changeQuery({ sel: found, all: '1', x: undefined })
     const everything = flatten(store, { isOpen: () => true })
-    scroll.reveal(everything.findIndex(({ row }) => row.thread === found))
+    scroll.reveal(everything.findIndex(({ thread }) => thread === found))
   }
   useKeys({
-    ...moves({ step, line: lines[index], toggle, select, lines }),
+    ...moves({ step, store, line: lines[index], toggle, select, lines }),
     w: seek(isWaiting),
     f: seek(isFailed),
     u: seek((row) => (row.unknown ?? 0) > 0),
@@ -60,6 +61,7 @@ export function useTreeKeys(keys: TreeKeys): void {
 }
 
 interface Moves {
+  readonly store: TreeStore
   readonly step: (by: number) => void
   readonly line: TreeLine | undefined
   readonly lines: readonly TreeLine[]
@@ -67,19 +69,18 @@ interface Moves {
   readonly select: (id: string, place?: number) => void
 }
 
-function moves({ step, line, toggle, select, lines }: Moves): Readonly<Record<string, () => void>> {
+function moves({ step, store, line, toggle, select, lines }: Moves): Readonly<Record<string, () => void>> {
   const close = (): void => {
-    if (line?.isOpen) toggle(line.row.thread)
-    else if (line?.row.parent !== undefined) {
-      const { parent } = line.row
-      select(
-        parent,
-        lines.findIndex(({ row }) => row.thread === parent),
-      )
-    }
+    if (line?.isOpen) return toggle(line.thread)
+    const parent = line && store.row(line.thread)?.parent
+    if (parent === undefined) return
+    select(
+      parent,
+      lines.findIndex(({ thread }) => thread === parent),
+    )
   }
   const enter = (): void => {
-    if (line?.hasChildren && !line.isOpen) toggle(line.row.thread)
+    if (line?.hasChildren && !line.isOpen) toggle(line.thread)
     else step(1)
   }
   return {

@@ -2,17 +2,18 @@
 import '../style/tree.css'
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { address, changeQuery } from '../kit/router.js'
 import { useRowScroll } from '../kit/rows.js'
 import { Loading, Problem, second } from '../kit/ui.js'
 import { isLive, serverNow } from '../link/link.js'
+import { isFailed, isWaiting } from '../store/below.js'
 import { showings } from '../store/flush.js'
 import { reloadTree, useTree } from '../store/stores.js'
 import type { OpenTree } from '../store/stores.js'
 import type { PageRow, TreeStore } from '../store/tree-store.js'
 import { criticalPath } from './critical-path.js'
-import { flatten, isFailed, isOver, isWaiting } from './flatten.js'
+import { flatten } from './flatten.js'
 import { RowDetails } from './row-details.js'
 import { readWindow, timesOf } from './time-window.js'
 import { TreeBar } from './tree-bar.js'
@@ -21,7 +22,7 @@ import { useTreeKeys } from './tree-keys.js'
 
 export function TreeScreen({ thread: root }: { thread: string }): VNode {
   const [held, setHeld] = useState<ReturnType<typeof useTree>>()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const used = useTree(root)
     setHeld(used)
     return () => {
@@ -84,14 +85,17 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
   const { f = '', q = '', view, x, all } = query
   const selected = query['sel'] ?? store.root
   const { isOpen, toggle } = useOpenRows(store)
-  const lines = useMemo(() => {
-    const filter = filterOf(f, q)
-    return flatten(store, { isOpen, isFlat: view === 'flat', ...(filter && { filter }) })
-  }, [store, showings.value, f, q, view, x, all])
+  const filter = useMemo(() => filterOf(f, q), [f, q])
+  // Without a filter, what happens to a thread moves no row.
+  const showing = showings.value
+  const lines = useMemo(
+    () => flatten(store, { isOpen, isFlat: view === 'flat', ...(filter && { filter }) }),
+    [store, store.shape, filter ? showing : 0, filter, view, x, all],
+  )
   // A line of words: it need not change more often than one can read it.
   const path = useMemo(() => criticalPath(store, serverNow()), [store, store.size > 0, second.value])
   const critical = useMemo(() => new Set(path.flatMap(({ span }) => span ?? [])), [path])
-  const index = lines.findIndex(({ row }) => row.thread === selected)
+  const index = useMemo(() => lines.findIndex(({ thread }) => thread === selected), [lines, selected])
   const scroll = useRowScroll(lines.length)
   const now = serverNow()
   const times = timesOf(readWindow(query['win']), endOf(store, now))
@@ -101,30 +105,24 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
   }
   useTreeKeys({ store, lines, index, selected, times, now, scroll, select, toggle })
   const row = store.row(selected)
+  // What is scrolled is the grid alone.
+  const often = [store, showing, second.value, query]
+  const bar = useMemo(() => h(TreeBar, { store, path }), [...often, path])
+  const details = useMemo(() => (row ? h(RowDetails, { store, row, now }) : null), [...often, row])
   const shown = { store, lines, scroll, times, now, isLive: isLive.value, selected, index, critical, select, toggle }
   return h(
     'main',
     { id: 'main', class: 'screen tree-screen' },
-    h(TreeBar, { store, path, lines }),
+    bar,
     open.problem ? h(Problem, { problem: open.problem, retry: () => reloadTree(store.root) }) : null,
-    h(
-      'div',
-      { class: 'tree-panes' },
-      h(TreeGrid, shown),
-      row ? h(RowDetails, { store, row, now, key: row.thread }) : null,
-    ),
+    h('div', { class: 'tree-panes' }, h(TreeGrid, shown), details),
   )
 }
 
 /** Until now while something works; a tree that only waits keeps its picture, however long it waits. */
 function endOf(store: TreeStore, now: number): readonly [number, number] {
   const [first, last] = store.bounds
-  let isGoing = false
-  let isOpen = false
-  for (const row of store.rows()) {
-    isGoing ||= row.rest !== true
-    isOpen ||= !isOver(row)
-  }
-  if (isGoing) return [first, Math.max(now, last)]
-  return [first, isOpen ? Math.min(Math.max(now, last), last + (last - first) * 0.2) : last]
+  const { working, open } = store.below(store.root)
+  if (working > 0) return [first, Math.max(now, last)]
+  return [first, open > 0 ? Math.min(Math.max(now, last), last + (last - first) * 0.2) : last]
 }

@@ -5,7 +5,7 @@
 import { timeOfDay } from '../kit/format.js'
 import { rowHeight } from '../kit/rows.js'
 import type { PageSpan, TreeStore } from '../store/tree-store.js'
-import { isOver } from './flatten.js'
+import { isOver } from '../store/below.js'
 import type { TreeLine } from './flatten.js'
 
 export interface WaterfallView {
@@ -165,8 +165,10 @@ class Pen {
     context.restore()
   }
 
-  #row({ row }: TreeLine, top: number): void {
+  #row({ thread }: TreeLine, top: number): void {
     const { store, window: between, size, selected, now } = this.#view
+    const row = store.row(thread)
+    if (!row) return
     const context = this.#context
     if (row.thread === selected) {
       context.fillStyle = this.#colour('selected')
@@ -178,6 +180,7 @@ class Pen {
       context.fillStyle = this.#colour('line')
       context.fillRect(left, top + rowHeight / 2 - 0.5, Math.max(1, right - left), 1)
     }
+    const faults: PageSpan[] = []
     let isInSight = false
     let isEarlier = false
     store.eachSpan(row.thread, (span) => {
@@ -186,8 +189,11 @@ class Pen {
       else if (span.queuedAt <= between[1]) {
         isInSight = true
         this.#bar(span, top)
+        if (span.state === 'failed' || span.state === 'unknown') faults.push(span)
       }
     })
+    // Above what came after them.
+    for (const { endedAt = now, state } of faults) this.#diamond(this.#x(endedAt), top + rowHeight / 2, state)
     if (isEarlier && !isInSight) {
       context.fillStyle = this.#colour('muted')
       context.fillText('‹ earlier', 4, top + rowHeight / 2)
@@ -217,10 +223,9 @@ class Pen {
       context.fillStyle = this.#colour('critical')
       context.fillRect(x0, top + rowHeight - 4, Math.max(2, x2 - x0), 2)
     }
-    if (span.state === 'failed' || span.state === 'unknown') this.#diamond(x2, top + rowHeight / 2, span.state)
   }
 
-  #diamond(x: number, y: number, state: 'failed' | 'unknown'): void {
+  #diamond(x: number, y: number, state: PageSpan['state']): void {
     const context = this.#context
     context.fillStyle = this.#colour(state === 'failed' ? 'bad' : 'unknown')
     context.strokeStyle = this.#colour('panel')

@@ -23,7 +23,7 @@ import { isObject } from '../../core/json.js'
 import { Flushes } from './flushes.js'
 import { HeldPartition } from './partition.js'
 import type { PartitionOptions } from './partition.js'
-import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
+import { catchUpTopic, tellRemoval } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
 import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
@@ -239,7 +239,7 @@ export class Host {
     lease.lost.addEventListener('abort', () => this.#lost(partition), { once: true })
     if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(partition) : this.#lost(partition)
     try {
-      const { due, alarms, damaged, leftAlone } = await findUnfinished(backend, number, settings.resuming)
+      const { due, alarms, damaged, leftAlone } = await findUnfinished(backend, lease, settings.resuming)
       for (const { thread, why } of damaged) partition.mend(thread, why)
       for (const { thread, at } of alarms) partition.alarm(thread, at)
       this.#wakeAll(partition, due)
@@ -316,7 +316,7 @@ export class Host {
     const { backend, settings } = this.#options
     const { partition: number } = partition.lease
     try {
-      const { due } = await findUnfinished(backend, number, settings.resuming)
+      const { due } = await findUnfinished(backend, { partition: number }, settings.resuming)
       if (!this.#closing) this.#wakeAll(partition, due)
     } catch (thrown) {
       settings.warn(`threads of partition ${number} that lacked a definition could not be looked for`, thrown)
@@ -359,7 +359,7 @@ export class Host {
   #removed(root: string): void {
     for (const partition of this.#partitions.values()) partition.forget(root)
     this.#partitionOptions.retained.forget(root)
-    this.#options.backend.signals.publish(treeTopic(root), asSignal({ kind: 'removed' }))
+    tellRemoval(this.#options.backend, root)
     this.#options.removed()
   }
 

@@ -25,7 +25,7 @@ import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
 import type { Services, HostSettings } from '../services.js'
 import type { RetainedStates } from './retained.js'
-import { tellTree } from '../watch/topics.js'
+import { tellThread } from '../watch/topics.js'
 import { StuckThreads } from './stuck-threads.js'
 
 /** What the partitions of a host share. */
@@ -163,7 +163,7 @@ export class HeldPartition {
     const { position } = entry
     const { rest } = headOf(state)
     const records = decode(id, entry)
-    tellTree(backend, path[0] ?? id, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
+    tellThread(backend, state, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
   }
 
   /**

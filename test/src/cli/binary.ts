@@ -80,6 +80,8 @@ interface Here {
   /** Resolves when this was written, on stdout or stderr. */
   says(text: string): Promise<void>
   signal(name: StopSignal): void
+  /** What stands on stdout so far. */
+  output(): string
 }
 
 function runHere(args: readonly string[], settings: Settings): Promise<Ended> {
@@ -130,7 +132,7 @@ function begin(args: readonly string[], { input, env = {}, terminal = false, typ
       waiting.add(look)
       look()
     })
-  return { ended, says, signal: (name) => heard(name) }
+  return { ended, says, signal: (name) => heard(name), output: stdout.text }
 }
 
 function collected(waiting: ReadonlySet<() => void>) {

@@ -63,6 +63,10 @@ it('C1, H3: serve says who may use it before it opens anything; keys new makes a
   writeFileSync(file, '{ "keys": [{ "name": "ada" }] }')
   expect(await refused('--keys', file)).toContain('sha256')
 
+  expect(await refused('--no-auth', '--public-url', 'example.com')).toContain('--public-url example.com: it looks like')
+
+  const bound = await skein(['keys', 'new', 'eve', '--tag', 'shop', '--root', 't1', 't2', '--json'])
+  expect(objects(bound.stdout)[0]?.['entry']).toMatchObject({ name: 'eve', tags: ['shop'], roots: ['t1', 't2'] })
   const made = await skein(['keys', 'new', 'ada', '--scope', 'write', 'approve', '--json'])
   const [{ key, entry } = {}] = objects(made.stdout)
   expect(entry).toMatchObject({ name: 'ada', scopes: ['write', 'approve'] })
@@ -74,6 +78,23 @@ it('C1, H3: serve says who may use it before it opens anything; keys new makes a
   const { code, stdout } = await server.ended
   expect(code).toBe(130)
   expect(stdout).not.toContain(String(key))
+})
+
+it('C1, O1: with --log-json all lines of serve are JSON, one for each turn; cards have the public address', async () => {
+  const { startHere } = place()
+  const args = ['serve', app, '--port', '0', '--no-auth', '--log-json', '--public-url', 'https://example.com/skein/']
+  const server = startHere(args)
+  await server.says('"type":"listening"')
+  const { ask } = asking(urlIn(server.output()))
+  await ask('/threads', { body: { agent: 'echo', id: 'one' } })
+  await ask('/threads/one/messages?wait=60000', { body: { text: 'hi' } })
+  const { body } = await ask('/a2a/echo/.well-known/agent-card.json')
+  expect(JSON.stringify(body)).toContain('"https://example.com/skein/a2a/echo"')
+  server.signal('SIGINT')
+  const { stdout, stderr } = await server.ended
+  const lines = [...objects(stdout), ...objects(stderr)]
+  expect(lines.filter((line) => JSON.stringify(line).includes('completed'))).toHaveLength(1)
+  expect(objects(stdout).map(({ type }) => type)).toEqual(['serving', 'listening', 'closing', 'stopping', 'stopped'])
 })
 
 it('C1, O1: run --otlp sends the trace of its turn to a collector; env takes the standard variables', async () => {

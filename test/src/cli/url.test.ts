@@ -34,6 +34,7 @@ const reading: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   inbox: [['--thread', 't1']],
   dead: [[]],
+  effects: [[], ['--json']],
   env: [['t1']],
   files: [
     ['ls', '-l', '-R', 't1', '/'],
@@ -135,8 +136,10 @@ it('C1, H3: what a server cannot do, a wrong key and wrong options are told, and
   expect(await error(['ps', '--key-env', 'ADA'])).toContain('--key-env is for a server of Skein')
   expect(await error(['ps', '--url', url, '--key-env', 'NONE'])).toContain('--key-env NONE')
   expect(await error(['ps', '--url', url, '--store', 'x'])).toContain('give one of them')
-  expect(await error(['ps', '--url', url])).toContain('this needs a key that the server knows')
-  expect(await error(['ps'], { SKEIN_URL: url, SKEIN_URL_KEY: 'wrong' })).toContain('this needs a key')
+  expect(await error(['ps', '--url', url])).toContain('set SKEIN_URL_KEY to it, or name another variable')
+  expect(await error(['ps'], { SKEIN_URL: url, SKEIN_URL_KEY: 'wrong' })).toContain('wants a key that it knows')
+  for (const bad of ['http://127.0.0.1:99999', '127.0.0.1:4100', 'ftp://127.0.0.1', 'http://'])
+    expect(await error(['ps', '--url', bad])).toContain(`--url ${bad} is no address of a server; one looks like`)
   expect(await error(['cancel', 't1', '--url', url, '--key-env', 'RITA'])).toContain('this needs the scope write')
   expect((await remote('inbox')).code).toBe(0)
 })

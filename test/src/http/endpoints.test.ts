@@ -58,6 +58,11 @@ it('H2: a file gives the route: method suffix, index, [name], [*]; static before
   expect(await answered('notes/7/a/b')).toEqual(['notes/[id]/[*]', { id: '7', '*': 'a/b' }])
   expect(await answered('notes/all')).toEqual(['notes/[id].get', { id: 'all' }])
   expect(await answered('todos/all')).toEqual(['[kind]/all', { kind: 'todos' }])
+  // A part is taken apart before it is decoded, and none is empty.
+  expect(await answered('notes/a%2fb')).toEqual(['notes/[id].get', { id: 'a/b' }])
+  expect(await answered('notes/a%252fb')).toEqual(['notes/[id].get', { id: 'a%2fb' }])
+  expect(await answered('notes/7/')).toEqual(['notes/[id].get', { id: '7' }])
+  for (const path of ['notes//', '/notes', 'notes//text', 'notes/%']) expect(await answered(path)).toBeGreaterThan(399)
   expect(await answered('any/thing%20else/x')).toEqual(['[*]', { '*': 'any/thing else/x' }])
   expect(await ask('notes/7', { body: {} })).toMatchObject({ status: 405, body: { code: 'METHOD_NOT_ALLOWED' } })
   expect((await ask('notes/7', { method: 'PUT' })).headers.get('allow')).toBe('GET, DELETE')
@@ -67,6 +72,12 @@ it('H2: a file gives the route: method suffix, index, [name], [*]; static before
     delete: { 'x-scope': 'write' },
   })
   expect(paths['/threads/{thread}/api/notes/{id}/{rest}']).toBeDefined()
+  // What the app itself answers is told to those who have a key; the rest is no secret.
+  for (const key of ['', 'wrong']) {
+    const { status, body } = await server.ask('/openapi.json', { key })
+    expect([status, JSON.stringify(body).includes('/api/notes')]).toEqual([200, false])
+    expect(body).toMatchObject({ paths: { '/threads/{thread}/messages': { post: {} } } })
+  }
 })
 
 it('H2: an endpoint has the thread, the body and the query; it answers what it likes, and scopes and limits hold', async () => {

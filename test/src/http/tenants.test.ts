@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
 import { manualClock } from '../../../src/core/manual-clock.js'
-import { createKey, hashKey } from '../../../src/server.js'
+import { createHandler, createKey, hashKey } from '../../../src/server.js'
 import type { Auth } from '../../../src/server.js'
 import { createSkein, memory } from '../../../src/index.js'
 import type { Skein } from '../../../src/index.js'
@@ -189,4 +189,35 @@ it('H3, E4: data that is nested without end is a mistake of who sent it, and no 
   const body = `{ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { "message": ${message} } }`
   expect((await server.ask('/a2a/helper', { body })).body).toMatchObject({ error: { code: -32_602 } })
   expect(faults).toEqual([])
+})
+
+it('H3: nobody takes the id that the server makes for the conversation of another', async () => {
+  const { server } = await open()
+  const asked = { model: 'helper', messages: [{ role: 'user', content: 'hi' }] }
+  const ask = (key: string) =>
+    server.ask('/v1/chat/completions', { key, body: asked, headers: { 'idempotency-key': 'first' } })
+  const { headers } = await ask(tenant)
+  const id = headers.get('x-skein-thread') ?? ''
+  expect(id).toMatch(/^openai_[0-9a-f]{32}$/)
+  expect((await ask(tenant)).headers.get('x-skein-thread')).toBe(id)
+  expect((await ask(other)).headers.get('x-skein-thread')).not.toBe(id)
+  for (const face of ['openai', 'a2a', 'mcp']) {
+    const taken = `${face}_${'0'.repeat(32)}`
+    const refused = { status: 400, body: { code: 'BAD_OPTION' } }
+    expect(await create(server, other, { id: taken })).toMatchObject(refused)
+    const key = { 'idempotency-key': taken }
+    expect(await server.ask('/threads', { key: other, body: { agent: 'helper' }, headers: key })).toMatchObject(refused)
+  }
+  expect((await create(server, other, { id: 'openai_mine' })).status).toBe(201)
+})
+
+it('H3: keys of one name are for the same trees', () => {
+  const key = { name: 'shop', scopes: ['write' as const] }
+  const both = (more: object) => [
+    { ...key, sha256: hashKey('a'), tags: ['shop'] },
+    { ...key, sha256: hashKey('b'), ...more },
+  ]
+  const skein = {} as Skein
+  expect(() => createHandler(skein, { auth: { keys: both({}) } })).toThrow('two keys are called "shop"')
+  expect(() => createHandler(skein, { auth: { keys: both({ tags: ['shop'], roots: ['x'] }) } })).toThrow('bound to')
 })

@@ -59,11 +59,18 @@ const change = fc.oneof(
   fc.record({ thread: fc.constantFrom('r', 'a', 'b'), span: fc.constantFrom('m0', 'm1'), endedAt: fc.nat(1_000) }),
 )
 
+/** `b` may come before its parent. */
+const parentOf = (thread: string): { parent?: string } => (thread === 'r' ? {} : { parent: thread === 'b' ? 'c' : 'r' })
+
 function play(source: Source, each: { thread: string; status?: string; span?: string; endedAt?: number }): void {
   const { thread, status, span: id, endedAt } = each
-  if (status !== undefined) source.threads.set(thread, row(thread, { status, ...(thread !== 'r' && { parent: 'r' }) }))
+  if (status !== undefined)
+    source.threads.set(thread, row(thread, { status, tokens: thread.length, ...parentOf(thread) }))
   else if (id !== undefined) source.spans.set(`${thread}/${id}`, span(thread, id, { endedAt: endedAt ?? 0 }))
 }
+
+const count = (store: TreeStore, status: string): number =>
+  [...store.rows()].filter((each) => each.status === status).length
 
 describe('a store of the page', () => {
   it('V2: a store is what a naive reader has, whatever is told twice, late or in one piece', () => {
@@ -83,8 +90,12 @@ describe('a store of the page', () => {
           const [old] = told
           if (isAgain && old) store.apply(old)
         }
+        play(source, { thread: 'c', status: 'idle' })
         store.apply(source.since(store.position.at))
         expect(store.digest()).toBe(loaded(source).digest())
+        // BL1: sums that were changed are those of adding up.
+        for (const { thread } of store.rows()) expect(store.below(thread)).toEqual(loaded(source).below(thread))
+        expect(store.below('r')).toMatchObject({ threads: store.size, failed: count(store, 'failed') })
         expect(store.position.at).toEqual(source.at)
       }),
       { numRuns: 300 },
@@ -114,9 +125,10 @@ describe('a store of the page', () => {
     source.threads.set('c', row('c', { parent: 'r' }))
     const store = loaded(source)
     const [only] = flatten(store, { isOpen: () => false })
-    expect(only).toMatchObject({ isOpen: false, hasChildren: true, below: { threads: 4, waiting: 1, unknown: 2 } })
+    expect(only).toMatchObject({ thread: 'r', isOpen: false, hasChildren: true })
+    expect(store.below('r')).toMatchObject({ threads: 4, waiting: 1, unknown: 2 })
     const found = flatten(store, { isOpen: () => false, filter: ({ thread }) => thread === 'b' })
-    expect(found.map((line) => [line.row.thread, line.depth])).toEqual([
+    expect(found.map((line) => [line.thread, line.depth])).toEqual([
       ['r', 0],
       ['a', 1],
       ['b', 2],

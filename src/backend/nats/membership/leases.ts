@@ -27,9 +27,17 @@ import type { Presence } from './presence.js'
 /** What happens to the data of a partition when it changes hands. */
 export interface Handover {
   /** Before a lease is given: completes what the last owner left undone, and follows the mail until `lost` aborts. */
-  takeOver(partition: number, epoch: number, lost: AbortSignal): Promise<void>
-  /** Before leases are given back: completes what this host has under way. */
-  settle(): Promise<void>
+  takeOver(taken: TakenPartition): Promise<Pick<Lease, 'restless'>>
+  /** Before a lease is given back: completes what this host has under way in the partition. */
+  settle(partition: number): Promise<void>
+}
+
+export interface TakenPartition {
+  readonly partition: number
+  readonly epoch: number
+  readonly lost: AbortSignal
+  /** Its last owner gave it back, and nothing of that owner is under way. Otherwise it may not know that it is dead. */
+  readonly wasReleased: boolean
 }
 
 export interface LeaseOptions {
@@ -48,6 +56,9 @@ type Alive = ReadonlyMap<string, HostProfile>
 const takenAtOnce = 32
 
 const ownerSchema = z.object({ host: z.string(), records: z.number().default(0) })
+/** What is told of a partition that was given back: its entry now. */
+const releasedSchema = z.object({ partition: z.number(), seq: z.number(), records: z.number() })
+type Released = z.infer<typeof releasedSchema>
 
 /** The entry of a partition: who holds it, and the newest records that any of its holders may have written. */
 export type PartitionOwner = z.infer<typeof ownerSchema>
@@ -64,6 +75,10 @@ export class NatsLeases implements Leases {
   readonly #options: LeaseOptions
   readonly #records: number
   readonly #taking = new Set<number>()
+  /** Partitions that were just given back, as it was told. */
+  readonly #released = new Map<number, Released>()
+  /** How many partitions it should hold, as of the last survey. */
+  #share = 0
   readonly #takeOvers = new Semaphore(takenAtOnce)
 
   constructor(context: NatsContext, options: LeaseOptions) {
@@ -98,6 +113,7 @@ export class NatsLeases implements Leases {
     const { presence } = this.#options
     const rank = presence ? peers.indexOf(presence.id) : -1
     const share = rank < 0 ? 0 : shareOf(this.partitions, { hosts: peers.length, rank })
+    this.#share = share
     if ((presence?.held.size ?? 0) === share) return { share, free: [], barred: 0 }
     const { free, barred } = await this.#findFree(alive)
     return { share, free, barred: rank < 0 ? 0 : barred }
@@ -118,7 +134,12 @@ export class NatsLeases implements Leases {
       if (again) void look()
     }
     const stopLooking = every(this.leaseMs / 12, () => void look())
-    const subscription = connection.subscribe(subjects.moved, () => void look())
+    const subscription = connection.subscribe(subjects.moved, ({ data }) => {
+      // Whoever lacks partitions takes what is free without looking around first: its threads wait.
+      const free = this.#noteReleased(data)
+      if (free !== undefined && !stopped) tell(() => changed({ share: this.#share, free: [free], barred: 0 }))
+      void look()
+    })
     this.#tellMove() // a host has come
     return () => {
       stopped = true
@@ -134,38 +155,60 @@ export class NatsLeases implements Leases {
   }
 
   async #take(partition: number, presence: Presence): Promise<Lease | undefined> {
-    const { reader, subjects } = this.#context
     const { id, held } = presence
     if (!presence.isAlive) return undefined
-    const last = await reader.last(subjects.streams.meta, subjects.owner(partition))
-    if (last && (this.#isBarred(last) || (await this.#isHeldElsewhere(last)))) return undefined
-    const epoch = await this.#write(partition, id, last?.seq ?? 0)
-    if (epoch === undefined || presence.id !== id) return undefined
+    const free = await this.#freeEntry(partition)
+    const epoch = free && (await this.#write(partition, id, free.seq))
+    if (!free || epoch === undefined || presence.id !== id) return undefined
+    const { wasReleased } = free
     const lost = held.add(partition, epoch)
     try {
-      await this.#options.handover.takeOver(partition, epoch, lost)
+      const found = await this.#options.handover.takeOver({ partition, epoch, lost, wasReleased })
+      if (lost.aborted) return undefined
+      this.#tellMove()
+      return { partition, epoch, lost, ...found, release: () => this.#release(partition, epoch) }
     } catch (thrown) {
       await this.#release(partition, epoch)
       throw thrown
     }
-    if (lost.aborted) return undefined
-    this.#tellMove()
-    return { partition, epoch, lost, release: () => this.#release(partition, epoch) }
+  }
+
+  /** The entry of a partition that may be taken: as it was told, or as it is. */
+  async #freeEntry(
+    partition: number,
+  ): Promise<(Pick<TakenPartition, 'wasReleased'> & { readonly seq: number }) | undefined> {
+    const { reader, subjects } = this.#context
+    const told = this.#released.get(partition)
+    this.#released.delete(partition)
+    if (told) return { seq: told.seq, wasReleased: true }
+    const last = await reader.last(subjects.streams.meta, subjects.owner(partition))
+    if (!last) return { seq: 0, wasReleased: false }
+    if (this.#isBarred(last) || (await this.#isHeldElsewhere(last))) return undefined
+    return { seq: last.seq, wasReleased: ownerOf(last).host === '' }
   }
 
   async #release(partition: number, epoch: number): Promise<void> {
     const { presence, handover } = this.#options
     if (!presence?.held.holds(partition, epoch)) return
-    await handover.settle()
+    await handover.settle(partition)
     if (!presence.held.lose(partition, epoch)) return
-    await this.#write(partition, '', epoch)
-    this.#tellMove()
+    const seq = await this.#write(partition, '', epoch)
+    this.#tellMove(seq === undefined ? undefined : { partition, seq, records: this.#records })
   }
 
   /** All hosts look at once: who has too few partitions takes what is free, who has too many gives some back. */
-  #tellMove(): void {
+  #tellMove(released?: Released): void {
     const { connection, subjects } = this.#context
-    connection.nc.publish(subjects.moved)
+    connection.nc.publish(subjects.moved, released ? JSON.stringify(released) : '')
+  }
+
+  /** A partition that this host may take. */
+  #noteReleased(told: Uint8Array): number | undefined {
+    const { success, data } = releasedSchema.safeParse(parsed(told))
+    const held = this.#options.presence?.held.size ?? 0
+    if (!success || data.records > this.#records || held + this.#taking.size >= this.#share) return undefined
+    this.#released.set(data.partition, data)
+    return data.partition
   }
 
   #write(partition: number, host: string, expected: number): Promise<number | undefined> {
@@ -222,4 +265,13 @@ function newestOf(alive: Alive): readonly string[] {
   let newest = all[0]?.[1]
   for (const [, profile] of all) if (newest && compareHosts(profile, newest) > 0) newest = profile
   return all.filter(([, profile]) => newest && compareHosts(profile, newest) >= 0).map(([id]) => id)
+}
+
+/** Undefined for what is no JSON. */
+function parsed(data: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(data).toString())
+  } catch {
+    return undefined
+  }
 }

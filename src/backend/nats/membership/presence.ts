@@ -53,6 +53,11 @@ export class Presence {
     return !this.#closed && this.#id !== '' && steadyClock.now() < this.#until
   }
 
+  /** Whether this host holds the partition, so that nobody else writes to it. */
+  mayWrite(partition: number): boolean {
+    return this.held.has(partition) && this.isAlive
+  }
+
   /** Whether this epoch was ours and may not write any more. The server judges epochs that were never ours. */
   isExpired(partition: number, epoch: number): boolean {
     return this.held.holds(partition, epoch) ? !this.isAlive : this.held.wasOurs(partition, epoch)

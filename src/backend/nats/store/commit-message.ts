@@ -44,6 +44,8 @@ export interface CommitNote {
   readonly entry?: Omit<Entry, 'body'> & { readonly bytes: number }
   /** How many mails it sends. */
   readonly sends: number
+  /** Whether there may be a snapshot of the thread; absent in messages of earlier versions. */
+  readonly snapshot?: boolean
   /** The thread is a root, and its tree is being removed. */
   readonly removed?: true
   /** Absent when it is in the payload. */
@@ -62,6 +64,7 @@ const noteSchema: z.ZodType<CommitNote> = z.object({
   born: z.number(),
   entry: z.object({ first: z.number(), count: z.number(), hash: z.string(), bytes: z.number() }).exactOptional(),
   sends: z.number(),
+  snapshot: z.boolean().exactOptional(),
   removed: z.literal(true).exactOptional(),
   // J11: checked where heads are read.
   head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
@@ -76,30 +79,35 @@ export interface PackOptions {
   readonly head: Head
   readonly sends: readonly SerializedMail[]
   readonly born: number
+  readonly snapshot: boolean
 }
 
-export function packCommit({ commit, head, sends, born }: PackOptions): PackedCommit {
+export function packCommit({ commit, head, sends, born, snapshot }: PackOptions): PackedCommit {
   const { thread, expected, epoch, entry, removed } = commit
-  const body = Buffer.from(entry?.body ?? '')
-  const note: CommitNote = {
+  const text = entry?.body ?? ''
+  const bytes = Buffer.byteLength(text)
+  // Fields without a value are left out of the text. No spread: this runs with every commit.
+  const note = {
     thread,
     seq: expected + (entry?.count ?? 0),
     epoch,
     born,
-    ...(entry && { entry: { first: entry.first, count: entry.count, hash: entry.hash, bytes: body.length } }),
+    entry: entry && { first: entry.first, count: entry.count, hash: entry.hash, bytes },
     sends: sends.length,
-    ...(removed && { removed }),
+    snapshot,
+    removed,
   }
-  const whole = JSON.stringify({ ...note, head })
-  const long = Buffer.byteLength(whole) > longestHeader
-  const rest = Buffer.from(sends.length > 0 || long ? tailText(sends, long ? head : undefined) : '')
-  return { header: long ? JSON.stringify(note) : whole, payload: Buffer.concat([body, rest]) }
+  const short = JSON.stringify(note)
+  const headText = JSON.stringify(head)
+  const long = Buffer.byteLength(headText) + short.length > longestHeader
+  const rest = sends.length > 0 || long ? tailText(sends, long ? headText : undefined) : ''
+  return { header: long ? short : `${short.slice(0, -1)},"head":${headText}}`, payload: Buffer.from(text + rest) }
 }
 
 /** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */
-function tailText(sends: readonly SerializedMail[], head: Head | undefined): string {
+function tailText(sends: readonly SerializedMail[], headText: string | undefined): string {
   const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
-  return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
+  return `{"sends":[${mails.join(',')}]${headText === undefined ? '' : `,"head":${headText}`}}`
 }
 
 export function noteOfCommit({ headers, subject, seq }: StreamMessage): CommitNote {

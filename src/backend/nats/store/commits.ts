@@ -11,31 +11,23 @@
  *     so, so that a new owner sends again only what may not have been sent.
  */
 import type { Commit, CommitResult, Head, Removal, RemovalResult } from '../../port.js'
-import { checkCommit, isRestless } from '../../checks.js'
-import { raiseBarrier } from './barrier.js'
+import { checkCommit } from '../../checks.js'
 import { eraseTree } from './erase-tree.js'
 import type { Presence } from '../membership/presence.js'
 import { after, sleep } from '../connection/timers.js'
 import { SerialQueues } from '../../../core/async/serial.js'
 import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
-import { partitionOf, rootIn } from '../subjects.js'
+import { partitionOf } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { StreamMessage } from '../connection/read.js'
-import { noteHeader, noteOfCommit, packCommit, readHeader, serializeMail, tailOfCommit } from './commit-message.js'
+import { noteHeader, noteOfCommit, packCommit, serializeMail, tailOfCommit } from './commit-message.js'
 import type { SerializedMail } from './commit-message.js'
-
-interface KnownThread {
-  /** Sequence in the stream of the thread's last message. */
-  readonly last: number
-  readonly seq: number
-  readonly epoch: number
-  readonly born: number
-  readonly root: string
-}
+import { knownFrom, readLeftBehind } from './left-behind.js'
+import type { KnownThread, LeftBehind } from './left-behind.js'
 
 /** A thread that has no message yet. */
-const unwritten: KnownThread = { last: 0, seq: 0, epoch: 0, born: 0, root: '' }
+const unwritten: KnownThread = { last: 0, seq: 0, epoch: 0, born: 0, root: '', snapshot: false }
 
 /** A message whose mail is out, while no later message says so yet (NC3). */
 interface Unmarked {
@@ -48,6 +40,8 @@ interface Unmarked {
 type SerializedCommit = Omit<Commit, 'sends'> & { readonly sends: readonly SerializedMail[]; readonly removed?: true }
 
 const knownThreads = 20_000
+/** A journal of so many records is read as quickly as a snapshot. */
+const shortJournal = 256
 const markAfterMs = 300
 const retryMs = 200
 const pollMs = 50
@@ -60,6 +54,8 @@ export class Commits {
   readonly #known = new Map<string, KnownThread>()
   readonly #queues = new SerialQueues()
   readonly #unmarked = new Map<string, Unmarked>()
+  /** Threads of which a snapshot was taken here, until a message says so. */
+  readonly #snapshots = new Set<string>()
   #cancelMarking: (() => void) | undefined
   /** The last one that was written here, for commits that write none. */
   #position = 0
@@ -103,7 +99,8 @@ export class Commits {
   async #append(commit: Omit<SerializedCommit, 'done'>, head: Head, known: KnownThread): Promise<number | undefined> {
     const { connection, reader, subjects, spill, blobs } = this.#context
     const { thread, sends, expected, epoch, entry } = commit
-    const { header, payload } = packCommit({ commit, head, sends, born: known.born })
+    const snapshot = known.snapshot || this.#snapshots.has(thread)
+    const { header, payload } = packCommit({ commit, head, sends, born: known.born, snapshot })
     const putsUnderWay = blobs.settled()
     if (putsUnderWay) await putsUnderWay // whoever sees the commit sees the blobs that were put before it
     const root = known.root || head.root
@@ -122,8 +119,10 @@ export class Commits {
       mayWrite: () => !this.#isExpired(thread, epoch),
     })
     this.#presence?.expireIfDead() // NC1: aborts the lease before anyone learns of the commit
-    if (last !== undefined)
-      this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known.born || last, root })
+    if (last === undefined) return undefined
+    const seq = expected + (entry?.count ?? 0)
+    this.#remember(thread, { last, seq, epoch, born: known.born || last, root, snapshot })
+    if (snapshot) this.#snapshots.delete(thread)
     return last
   }
 
@@ -174,9 +173,8 @@ export class Commits {
 
   async #look(thread: string): Promise<KnownThread> {
     const message = await this.#last(thread)
-    if (!message) return unwritten
-    const known = knownFrom(message)
-    this.#remember(thread, known)
+    const known = message ? knownFrom(message) : unwritten
+    if (message || this.#presence?.mayWrite(this.#partition(thread))) this.#remember(thread, known)
     return known
   }
 
@@ -209,9 +207,11 @@ export class Commits {
     })
   }
 
-  /** Says of all threads whose mail is out that it is (NC3). */
-  async mark(): Promise<void> {
-    const all = [...this.#unmarked]
+  /** Says of the threads (of a partition) whose mail is out that it is (NC3). */
+  async mark(partition?: number): Promise<void> {
+    const all = [...this.#unmarked].filter(
+      ([thread]) => partition === undefined || this.#partition(thread) === partition,
+    )
     await Promise.allSettled(
       all.map(([thread, unmarked]) => this.#queues.run(thread, () => this.#mark(thread, unmarked))),
     )
@@ -230,10 +230,36 @@ export class Commits {
     }
   }
 
+  /** Resolves when nothing of the partition is under way, and its mail is known to be out. */
+  async settle(partition: number): Promise<void> {
+    await this.#queues.settledOf((thread) => this.#partition(thread) === partition)
+    await this.mark(partition)
+  }
+
+  /** The last message of a thread of a partition that is held here; undefined where it must be looked for. */
+  recall(thread: string): KnownThread | undefined {
+    return this.#presence?.mayWrite(this.#partition(thread)) ? this.#known.get(thread) : undefined
+  }
+
   /** Tells a thread from others that had or will have its id; undefined when there is none. */
-  async identify(thread: string): Promise<Pick<KnownThread, 'born' | 'root'> | undefined> {
+  async identify(thread: string): Promise<KnownThread | undefined> {
     const known = this.#known.get(thread) ?? (await this.#look(thread))
     return known === unwritten ? undefined : known
+  }
+
+  /**
+   * Whether a thread that is held here has no snapshot, or one that saves nothing: the last message of a thread does not
+   * say yet what was taken after it.
+   */
+  async hasNoSnapshot(thread: string): Promise<boolean> {
+    if (!this.#presence?.mayWrite(this.#partition(thread))) return false
+    const { snapshot, seq } = this.#known.get(thread) ?? (await this.#look(thread))
+    return !snapshot && seq <= shortJournal && !this.#snapshots.has(thread)
+  }
+
+  /** A snapshot of the thread is there: its next message says so. */
+  snapshotTaken(thread: string): void {
+    this.#snapshots.add(thread)
   }
 
   async removeTree(removal: Removal): Promise<RemovalResult> {
@@ -268,30 +294,14 @@ export class Commits {
     return note.head ?? tailOfCommit(note, await this.#context.payloadOf(message)).head
   }
 
-  /** For a new owner: forgets what was known of the partition, and sends again mail that may not be out. */
-  async takeOver(partition: number, epoch: number): Promise<void> {
-    const { reader, subjects } = this.#context
+  /** For a new owner: forgets what was known of the partition, and reads what its last owner left. */
+  async takeOver(partition: number): Promise<LeftBehind> {
     for (const thread of this.#known.keys()) if (this.#partition(thread) === partition) this.#known.delete(thread)
-    const unsent: number[] = []
-    const removedRoots: string[] = []
-    const barrier = await raiseBarrier(this.#context, partition)
-    await reader.scan(
-      {
-        stream: subjects.streams.log,
-        filter: subjects.logOfPartition(partition),
-        last: true,
-        headersOnly: true,
-        ...barrier,
-      },
-      (message) => {
-        const { note, head } = readHeader(message)
-        if (!note) return
-        if (note.sends > 0) unsent.push(message.seq)
-        if (note.removed) removedRoots.push(note.thread)
-        // It is woken next: nobody need ask for its last message, unless the last owner still writes one.
-        else if (!head || isRestless(head)) this.#remember(note.thread, knownFrom(message))
-      },
-    )
+    return readLeftBehind(this.#context, partition, (thread, known) => this.#remember(thread, known))
+  }
+
+  /** Completes what was left, under the new epoch. */
+  async complete({ removedRoots, unsent }: LeftBehind, epoch: number): Promise<void> {
     for (const root of removedRoots) await this.#finishRemoval(root)
     await Promise.all(unsent.map((seq) => this.#resend(seq, epoch)))
   }
@@ -339,10 +349,4 @@ export class Commits {
     this.#cancelMarking?.()
     await this.mark()
   }
-}
-
-function knownFrom(message: StreamMessage): KnownThread {
-  const { seq, epoch, born } = noteOfCommit(message)
-  // The subject has the root: <namespace>.log.<partition>.<root>.<thread>.
-  return { last: message.seq, seq, epoch, born: born || message.seq, root: rootIn(message.subject) }
 }

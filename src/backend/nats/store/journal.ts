@@ -11,16 +11,71 @@ import type { Scan, StreamMessage } from '../connection/read.js'
 import type { NatsContext } from '../context.js'
 import { partitionOf } from '../subjects.js'
 import { entryOfCommit, noteOfCommit } from './commit-message.js'
+import type { KnownThread } from './left-behind.js'
 
 type Wanted = JournalRange & { readonly limit: number }
 
 /** A range of the stream up to this length is read, a longer one is searched first. */
 const shortRange = 256
 
-export function createNatsJournal({ reader, subjects, partitions, payloadOf, assertOpen }: NatsContext): Journal {
-  const stream = subjects.streams.log
+/** What the holder of a thread's partition knows of its last message without asking. */
+type Recall = (thread: string) => Pick<KnownThread, 'seq' | 'born' | 'root'> | undefined
 
-  async function entries(messages: readonly StreamMessage[]): Promise<StoredEntry[]> {
+export function createNatsJournal(context: NatsContext, recall: Recall): Journal {
+  const { subjects, assertOpen } = context
+  const ranges = new Ranges(context, recall)
+  return {
+    async read(thread, { after = 0, limit = Infinity, bytes } = {}) {
+      assertOpen()
+      if (limit <= 0) return []
+      return ranges.ofThread(thread, { after, limit, ...defined({ bytes }) })
+    },
+    async readTree(root, { after = 0, limit = listedAtOnce, bytes } = {}) {
+      assertOpen()
+      if (limit <= 0) return []
+      const { stream } = ranges
+      const scan = { stream, filter: subjects.logOfTree(root), from: Math.max(1, after + 1), about: limit }
+      return ranges.entries(scan, { limit, ...defined({ bytes }) })
+    },
+  }
+}
+
+class Ranges {
+  readonly stream: string
+  readonly #context: NatsContext
+  readonly #recall: Recall
+
+  constructor(context: NatsContext, recall: Recall) {
+    this.stream = context.subjects.streams.log
+    this.#context = context
+    this.#recall = recall
+  }
+
+  async ofThread(thread: string, wanted: Wanted & { readonly after: number }): Promise<StoredEntry[]> {
+    const { subjects, partitions, reader } = this.#context
+    const { after, limit } = wanted
+    const { stream } = this
+    const partition = partitionOf(thread, partitions)
+    const known = this.#recall(thread)
+    if (known && known.seq <= after) return []
+    if (known && after === 0 && limit === Infinity)
+      return this.entries({ stream, filter: subjects.log(partition, known.root, thread), from: known.born }, wanted)
+    const last = await reader.last(stream, subjects.logOf(partition, thread))
+    if (!last) return []
+    const { seq, born, entry } = noteOfCommit(last)
+    if (seq <= after) return []
+    if (entry && entry.first <= after + 1) return this.#unpack([last])
+    const first = born || last.seq
+    const from = after === 0 ? first : await this.#search(last.subject, after, [first, last.seq])
+    return this.entries({ stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }, wanted)
+  }
+
+  async entries(scan: Scan, wanted: Wanted): Promise<StoredEntry[]> {
+    return this.#unpack(await this.#collect(scan, wanted))
+  }
+
+  async #unpack(messages: readonly StreamMessage[]): Promise<StoredEntry[]> {
+    const { payloadOf } = this.#context
     const all = await Promise.all(
       messages.map(async (message) => entryOfCommit(noteOfCommit(message), message, await payloadOf(message))),
     )
@@ -28,7 +83,8 @@ export function createNatsJournal({ reader, subjects, partitions, payloadOf, ass
   }
 
   /** Messages with records after a sequence of their thread; none that was acknowledged is missing. */
-  async function collect(scan: Scan, { limit, bytes = Infinity, after = 0 }: Wanted): Promise<StreamMessage[]> {
+  async #collect(scan: Scan, { limit, bytes = Infinity, after = 0 }: Wanted): Promise<StreamMessage[]> {
+    const { reader } = this.#context
     const found: StreamMessage[] = []
     let left = bytes
     let last = (scan.from ?? 1) - 1
@@ -47,36 +103,15 @@ export function createNatsJournal({ reader, subjects, partitions, payloadOf, ass
   }
 
   /** A place in the stream at or before the first entry with a record after `after`, by binary search. */
-  async function search(subject: string, after: number, [low, high]: readonly [number, number]): Promise<number> {
+  async #search(subject: string, after: number, [low, high]: readonly [number, number]): Promise<number> {
+    const { reader } = this.#context
     let [from, to] = [low, high]
     while (to - from > shortRange) {
       const middle = Math.floor((from + to) / 2)
-      const message = await reader.get(stream, { seq: middle, next_by_subj: subject })
+      const message = await reader.get(this.stream, { seq: middle, next_by_subj: subject })
       if (message && noteOfCommit(message).seq <= after) from = message.seq + 1
       else to = middle
     }
     return from
-  }
-
-  return {
-    async read(thread, { after = 0, limit = Infinity, bytes } = {}) {
-      assertOpen()
-      const last = await reader.last(stream, subjects.logOf(partitionOf(thread, partitions), thread))
-      if (!last || limit <= 0) return []
-      const { seq, born, entry } = noteOfCommit(last)
-      if (seq <= after) return []
-      if (entry && entry.first <= after + 1) return entries([last])
-      const first = born || last.seq
-      const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
-      const about = limit < Infinity ? limit : undefined
-      const scan = { stream, filter: last.subject, from, ...defined({ about }) }
-      return entries(await collect(scan, { limit, after, ...defined({ bytes }) }))
-    },
-    async readTree(root, { after = 0, limit = listedAtOnce, bytes } = {}) {
-      assertOpen()
-      if (limit <= 0) return []
-      const scan = { stream, filter: subjects.logOfTree(root), from: Math.max(1, after + 1), about: limit }
-      return entries(await collect(scan, { limit, ...defined({ bytes }) }))
-    },
   }
 }

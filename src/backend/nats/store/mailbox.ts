@@ -42,7 +42,8 @@ export class NatsMailbox implements Mailbox {
   /** Mailboxes of partitions that are not held here, as they were when they were last read. */
   readonly #read = new Map<string, MailIndex>()
   readonly #watchers = new Set<(thread: string) => void>()
-  readonly #removing = new Set<Promise<void>>()
+  /** Removals under way, and the partition of each. */
+  readonly #removing = new Map<Promise<void>, number>()
   readonly #puts = new SerialQueues()
 
   constructor(context: NatsContext) {
@@ -123,6 +124,7 @@ export class NatsMailbox implements Mailbox {
   async follow(partition: number, lost: AbortSignal): Promise<void> {
     const { connection, subjects } = this.#context
     if (lost.aborted) return
+    this.#followed.get(partition)?.tail?.stop()
     const followed: FollowedPartition = { boxes: new Map(), loading: 0, loaded: Promise.resolve() }
     this.#followed.set(partition, followed)
     lost.addEventListener('abort', () => {
@@ -190,7 +192,8 @@ export class NatsMailbox implements Mailbox {
    */
   async finish(thread: string, numbers: readonly number[]): Promise<{ readonly finished?: Promise<void> }> {
     if (numbers.length === 0) return {}
-    const followed = this.#followed.get(partitionOf(thread, this.#context.partitions))
+    const partition = partitionOf(thread, this.#context.partitions)
+    const followed = this.#followed.get(partition)
     const boxes = followed?.boxes ?? this.#read
     const box = boxes.get(thread)
     const { seqs, all } = box?.done(numbers) ?? { seqs: [], all: false }
@@ -201,7 +204,7 @@ export class NatsMailbox implements Mailbox {
       await finished
       return {}
     }
-    this.#removing.add(finished)
+    this.#removing.set(finished, partition)
     void finished.catch(() => undefined).finally(() => this.#removing.delete(finished))
     return { finished }
   }
@@ -242,7 +245,12 @@ export class NatsMailbox implements Mailbox {
   /** Resolves when all puts and removals under way have ended. */
   async settled(): Promise<void> {
     await this.#puts.settled()
-    await Promise.allSettled(this.#removing)
+    await Promise.allSettled(this.#removing.keys())
+  }
+
+  /** Resolves when the removals under way in a partition have ended. */
+  async removed(partition: number): Promise<void> {
+    await Promise.allSettled([...this.#removing].map(([removing, of]) => of === partition && removing))
   }
 }
 

@@ -8,29 +8,29 @@ import { clientMayNot } from '../../checks.js'
 import type { Snapshots } from '../../port.js'
 import type { NatsContext } from '../context.js'
 import { publish } from '../connection/publish.js'
-
-type Identify = (thread: string) => Promise<{ readonly born: number; readonly root: string } | undefined>
+import type { Commits } from './commits.js'
 
 const bornHeader = 'Skein-Born'
 
 export function createSnapshots(
   { connection, reader, subjects, role, assertOpen, spill, payloadOf }: NatsContext,
-  identify: Identify,
+  commits: Pick<Commits, 'identify' | 'hasNoSnapshot' | 'snapshotTaken'>,
 ): Snapshots {
   const stream = subjects.streams.snapshots
   return {
     async get(thread) {
       assertOpen()
+      if (await commits.hasNoSnapshot(thread)) return undefined
       const message = await reader.last(stream, subjects.snapshotOf(thread))
       if (!message) return undefined
-      const born = String((await identify(thread))?.born ?? 0)
+      const born = String((await commits.identify(thread))?.born ?? 0)
       return message.headers.get(bornHeader) === born ? payloadOf(message) : undefined
     },
     async put(thread, snapshot) {
       assertOpen()
       if (role === 'client') throw clientMayNot('put a snapshot')
       const copy = Uint8Array.from(snapshot)
-      const { born = 0, root = thread } = (await identify(thread)) ?? {}
+      const { born = 0, root = thread } = (await commits.identify(thread)) ?? {}
       const { payload, headers } = await spill(copy, 0)
       await publish(connection, reader, {
         stream,
@@ -38,6 +38,7 @@ export function createSnapshots(
         payload,
         headers: { ...headers, [bornHeader]: String(born) },
       })
+      commits.snapshotTaken(thread)
     },
   }
 }

@@ -10,6 +10,7 @@ interface KeyRequest {
   readonly name: string
   readonly scope?: readonly Scope[]
   readonly tag?: readonly string[]
+  readonly root?: readonly string[]
 }
 
 export function register(command: Command, runCommand: RunCommand): void {
@@ -20,15 +21,16 @@ export function register(command: Command, runCommand: RunCommand): void {
     .argument('<name>', 'who has it; recorded as who decided')
     .addOption(scope.choices(['read', 'write', 'approve', 'admin']))
     .option('--tag <tag...>', 'it sees only trees with one of these tags')
+    .option('--root <thread...>', 'it sees only the trees below these threads')
   sub.action((name: string, options: Omit<KeyRequest, 'name'>) =>
     runCommand(sub, (context) => create(context, { ...options, name })),
   )
 }
 
-async function create({ out }: CommandContext, { name, scope = ['write'], tag }: KeyRequest): Promise<ExitCode> {
+async function create({ out }: CommandContext, { name, scope = ['write'], tag, root }: KeyRequest): Promise<ExitCode> {
   const { createKey } = await import('../../../server.js')
   const { key, sha256 } = createKey()
-  const entry = { name, sha256, scopes: scope, ...(tag && { tags: tag }) }
+  const entry = { name, sha256, scopes: scope, ...(tag && { tags: tag }), ...(root && { roots: root }) }
   if (out.mode === 'json') out.json({ key, entry })
   else {
     out.note('the key is shown once; the file of --keys takes the entry: { "keys": [ … ] }')

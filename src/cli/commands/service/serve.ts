@@ -12,12 +12,14 @@ import type { ApiKey, Auth, Scope, SkeinServer } from '../../../server.js'
 import type { ExitCode } from '../../exit.js'
 import { pageOf } from '../../page-server.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { createLines, eventLine, openServingHost, serveOptions, stopServing, tellServing } from '../../serving.js'
+import { createServingLines, eventLine, isTold, openServingHost, serveOptions } from '../../serving.js'
+import { stopServing, tellServing } from '../../serving.js'
 import type { ServeFlags, ServeRequest, TellLine } from '../../serving.js'
 
 interface HttpFlags {
   readonly port: string
   readonly host: string
+  readonly publicUrl?: string
   readonly keyEnv?: readonly string[]
   readonly keys?: string
   /** False: `--no-auth`. */
@@ -31,6 +33,7 @@ export function register(command: Command, runCommand: RunCommand): void {
   serveOptions(command)
     .option('--port <port>', 'port to listen on; 0: any that is free', '4100')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--public-url <url>', 'address by which others reach it, for cards of agents (default: the one they ask)')
     .option('--keys <file>', 'JSON file with { keys: [{ name, sha256, scopes }] }; skein keys new makes entries')
     .option('--no-auth', 'anyone who reaches it may do everything; on loopback only')
     .action((app: string, options: Flags) =>
@@ -42,15 +45,20 @@ export function register(command: Command, runCommand: RunCommand): void {
 
 async function serveHttp(
   context: CommandContext,
-  { port: _port, host: _host, keyEnv: _env, keys: _keys, auth: _auth, ...request }: ServeRequest & HttpFlags,
+  { port: _port, host: _host, publicUrl, keyEnv: _env, keys: _keys, auth: _auth, ...request }: ServeRequest & HttpFlags,
   flags: HttpFlags,
 ): Promise<ExitCode> {
-  const line = createLines(context.out)
+  const line = createServingLines(context, request)
   // A mistake in them ends the command before anything is opened.
-  const listening = { port: await portOf(flags.port), host: flags.host, auth: await authOf(context, flags) }
+  const listening = {
+    port: await portOf(flags.port),
+    host: flags.host,
+    auth: await authOf(context, flags),
+    ...(publicUrl !== undefined && { publicUrl: await publicUrlOf(publicUrl) }),
+  }
   let serving = false
   const skein = await openServingHost(context, request, {
-    onHostEvent: (event) => serving && line(eventLine(event), event),
+    onHostEvent: (event) => serving && isTold(context, request, event) && line(eventLine(event), event),
   })
   const server = await listen(context, skein, listening)
   context.onStop(async () => {
@@ -67,6 +75,7 @@ async function serveHttp(
 interface Listening {
   readonly port: number
   readonly host: string
+  readonly publicUrl?: string
   readonly auth: Auth
 }
 
@@ -97,6 +106,11 @@ async function portOf(text: string): Promise<number> {
   const port = Number(text)
   const valid = /^\d+$/.test(text) && port <= 65_535
   return valid ? port : badOption(`--port ${text}: a port is a number from 0 to 65535`)
+}
+
+async function publicUrlOf(text: string): Promise<string> {
+  const { protocol = '' } = URL.canParse(text) ? new URL(text) : {}
+  return /^https?:$/.test(protocol) ? text : badOption(`--public-url ${text}: it looks like https://example.com/skein`)
 }
 
 async function authOf({ shell }: CommandContext, { keyEnv = [], keys: file, auth }: HttpFlags): Promise<Auth> {

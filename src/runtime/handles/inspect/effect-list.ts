@@ -73,7 +73,8 @@ export class EffectList {
     else if (record.type === 'effect.resolved') {
       const { happened, value, comment, resolvedBy: by, at } = record
       const resolution = { happened, at, ...defined({ value, comment, by }) }
-      this.#effects.set(call, { ...before, state: happened ? 'done' : 'failed', resolution })
+      const { asks: _, ...rest } = before
+      this.#effects.set(call, { ...rest, state: happened ? 'done' : 'failed', resolution })
     }
   }
 

@@ -38,7 +38,7 @@ export interface SideEffect {
   readonly args: Json
   /**
    * `running`: its intent is durable and its outcome is not. `unknown`: nobody knows whether it happened; one with
-   * `asks` is decided in the inbox.
+   * `asks` is decided in the inbox, or by what was found out.
    */
   readonly state: 'unknown' | 'running' | 'done' | 'failed'
   /** When its intent was recorded, the last time. */
@@ -54,7 +54,10 @@ export interface SideEffect {
 export interface Effects {
   /** Unknown effects of one tree, or of all, oldest first. */
   list(filter?: { readonly root?: string }): Promise<readonly SideEffect[]>
-  /** Says what became of one. Its model is told by a silent message. A second resolution is refused. */
+  /**
+   * Says what became of one. Of a call that waits for a decision this is its result; else its model is told by a silent
+   * message. A second resolution is refused.
+   */
   resolve(id: string, resolution: EffectResolution): Promise<void>
 }
 

@@ -1,6 +1,7 @@
 /**
  * Where a thread stands, for people who look at it: its position in the statechart, what it waits for, and until when.
  */
+import { askingCalls } from '../../../../actors/thread/turn/effect-resolution.js'
 import { outstanding } from '../../../../actors/thread/outstanding.js'
 import type { Position } from '../../../../actors/thread/position.js'
 import { statusReported } from '../../../../actors/thread/children/reports.js'
@@ -71,7 +72,7 @@ export async function readStateInfo(backend: Backend, id: string): Promise<Threa
       .flatMap(({ key, at }) => (at === undefined ? [] : [{ key, at }]))
       .toSorted((one, other) => one.at - other.at),
     queued: { messages: state.queue.length, calls: state.queuedCalls.length },
-    unknown: Object.keys(state.unknownEffects),
+    unknown: [...Object.keys(state.unknownEffects), ...askingCalls(state)],
   }
 }
 

@@ -16,7 +16,7 @@ interface Told {
 
 const openStreams: Stream[] = []
 afterEach(() => {
-  for (const stream of openStreams.splice(0)) stream.leave()
+  for (const each of openStreams.splice(0)) each.leave()
 })
 
 /** A client that reads as much as it is told to. */
@@ -222,13 +222,13 @@ onEveryStore('streams of one key', (world) => {
       expect(await refused.json()).toMatchObject({ code: 'TOO_MANY_REQUESTS', detail: /"rita" has 2 streams open/ })
     }
     expect((await ask('/threads/tree')).status).toBe(200)
-    new Stream(await ask(paths[0] ?? '', keys.admin))
+    opened.push(new Stream(await ask(paths[0] ?? '', keys.admin)))
     opened[0]?.leave()
     let isOpen = false
     await until('room for another stream', async () => {
       const next = await ask(paths[2] ?? '')
       isOpen = next.status === 200
-      if (isOpen) new Stream(next)
+      if (isOpen) opened.push(new Stream(next))
       return isOpen
     })
     expect((await ask(paths[3] ?? '')).status).toBe(429)

@@ -1,11 +1,11 @@
 /** What people see of a thread: its state, its records, and its effects on the world. */
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
-import { deferred } from '../../../helpers/deferred.js'
+import { deferred, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 onEveryStore('looking at a thread', (world) => {
-  const open = async (more: Parameters<typeof looseTool>[2] = {}) => {
+  const open = async (more: Parameters<typeof looseTool>[2] = {}, id = 'one') => {
     const [began, gate] = [deferred(), deferred<string>()]
     const mail = looseTool(
       'mail',
@@ -26,7 +26,14 @@ onEveryStore('looking at a thread', (world) => {
       },
     })
     const skein = await world.open(app)
-    return { skein, model, began, gate, thread: await skein.threads.create({ agent: 'helper', id: 'one' }) }
+    /** As after a crash: what runs is not waited for. */
+    const again = async (before: typeof skein) => {
+      const closing = world.close(before)
+      world.clock.advance(60_000)
+      await closing
+      return world.open(app)
+    }
+    return { skein, model, began, gate, again, thread: await skein.threads.create({ agent: 'helper', id }) }
   }
 
   it('H1: the state has the place in the statechart, what is outstanding, deadlines and a digest', async () => {
@@ -124,5 +131,44 @@ onEveryStore('looking at a thread', (world) => {
       'The outcome of call_3_0 (mail) was unknown. It was found out by ada: it has happened: it is in the outbox.' +
         '\n\n{"id":7}',
     )
+  })
+
+  it('B2: what was found out of a call that waits for a decision is its result, and state, effects and inbox agree', async () => {
+    for (const [id, resolution, heard] of [
+      ['yes', { happened: true, value: { id: 7 } }, '{"id":7}'],
+      ['so', { happened: true, by: 'ada' }, 'mail has happened; this was found out by ada'],
+      ['no', { happened: false, comment: 'not in the outbox.' }, 'mail has not happened; this was found out: not in'],
+    ] as const) {
+      const { skein, began, thread, model, again } = await open({ onUnknown: 'ask' }, id)
+      const run = thread.send('to bob', { id: 'm' })
+      await began.promise
+      void run.result().catch(() => undefined)
+      const later = await again(skein)
+      await until('someone is asked', async () => {
+        world.clock.advance(1_000)
+        return (await later.inbox.list({ thread: id })).length === 1
+      })
+      const same = await later.threads.get(id)
+      expect((await same.state()).unknown).toEqual(['call_1_0'])
+      expect(await same.effects()).toMatchObject([{ state: 'unknown', asks: true }])
+      expect(await same.info()).toMatchObject({ unknown: 1 })
+      await later.effects.resolve(`${id}/call_1_0`, resolution)
+      expect((await same.run('m').result()).stopReason).toBe('completed')
+      expect(model.requests.at(-1)?.messages.at(-1)?.text).toContain(heard)
+      expect((await same.state()).unknown).toEqual([])
+      expect((await same.info()).unknown).toBeUndefined()
+      const [effect] = await same.effects()
+      expect(effect).toMatchObject({ state: resolution.happened ? 'done' : 'failed', resolution, begins: 1 })
+      expect(effect?.asks).toBeUndefined()
+      expect(await later.inbox.list({ thread: id })).toEqual([])
+      expect(await later.effects.list()).toEqual([])
+      await expect(later.effects.resolve(`${id}/call_1_0`, resolution)).rejects.toMatchObject({
+        code: 'COMMAND_REFUSED',
+      })
+      const all = await same.messages()
+      expect(all.filter(({ role }) => role === 'tool')).toHaveLength(1)
+      await later.threads.delete(id, { terminate: true })
+      await world.close(later)
+    }
   })
 })

@@ -1,13 +1,13 @@
 /** `skein dead`: lists children that failed for good, with what they were asked; tries one again, or drops it. */
 import type { Command } from 'commander'
-import type { DeadLetter } from '../../index.js'
-import { exitCode } from '../exit.js'
-import type { ExitCode } from '../exit.js'
-import { dateTime, failureLine, oneLine, preview, table } from '../format.js'
-import { markUnanswered, tellUnanswered } from '../unanswered.js'
-import type { CommandContext, RunCommand } from '../run-command.js'
-import { withAnyClient } from '../store.js'
-import type { AnyClient } from '../store.js'
+import type { DeadLetter } from '../../../index.js'
+import { exitCode } from '../../exit.js'
+import type { ExitCode } from '../../exit.js'
+import { dateTime, failureLine, oneLine, preview, table } from '../../format.js'
+import { markUnanswered, tellUnanswered } from '../../unanswered.js'
+import type { CommandContext, RunCommand } from '../../run-command.js'
+import { withAnyClient } from '../../store.js'
+import type { AnyClient } from '../../store.js'
 
 export function register(command: Command, runCommand: RunCommand): void {
   command

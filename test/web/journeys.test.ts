@@ -1,0 +1,216 @@
+/**
+ * What people do at the page, each way once by mouse and once by keyboard alone (`npm run test:web`; the test command
+ * takes turns), against a real runtime.
+ */
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Browser, Page } from 'playwright-core'
+import { createSkein, memory } from '../../src/index.js'
+import type { Skein } from '../../src/index.js'
+import type { Script } from '../../src/models/scripted.js'
+import { serve } from '../../src/server.js'
+import type { HandlerOptions } from '../../src/server.js'
+import { calls, looseTool } from '../helpers/app.js'
+import { deferred } from '../helpers/deferred.js'
+import { family, last, write } from '../helpers/family.js'
+import { createPageWorld } from '../helpers/page-world.js'
+import { keyAuth, keys } from '../helpers/served.js'
+import { personAt } from './acting.js'
+import type { Way } from './acting.js'
+import { isLive, isWhole, look, openBrowser } from './browser.js'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+afterAll(async () => browser.close())
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close()
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const secret = 'carrier-token-98765'
+const question = {
+  questions: [{ question: 'Which way?', header: 'Way', options: [{ label: 'by sea' }, { label: 'by air' }] }],
+}
+
+interface World {
+  readonly skein: Skein
+  readonly url: string
+  readonly sent: string[]
+}
+
+async function open(options: Partial<HandlerOptions> = {}): Promise<World> {
+  const sent: string[] = []
+  const gate = deferred<string>()
+  const mail = looseTool(
+    'mail',
+    (_state, { to }) => {
+      sent.push(String(to))
+      return gate.promise
+    },
+    { sideEffect: true },
+  )
+  const ship = looseTool('ship', async (state) => `sent with ${(await state.env('TOKEN')).length} letters`, {
+    variables: [{ name: 'TOKEN', scoped: true }],
+  })
+  const lead: Script = ({ messages, step }) => {
+    if (step > 0) return `heard: ${last(messages)}`
+    const wish = last(messages)
+    if (wish === 'mail') return calls({ tool: 'mail', args: { to: 'bob' } })
+    if (wish === 'ask') return calls({ tool: 'ask_user_question', args: question })
+    return wish === 'ship' ? calls(write('go')) : `you said ${wish}`
+  }
+  const writer: Script = ({ messages, step }) => (step === 0 ? calls('ship') : last(messages))
+  const app = family({ tools: [mail, ship], lead, writer, more: ['ask_user_question'] })
+  const skein = await createSkein({ app, backend: memory() })
+  const server = await serve(skein, { auth: 'none', port: 0, ...options })
+  closing.push(async () => {
+    gate.resolve('late')
+    await server.close()
+    await skein.close()
+  })
+  return { skein, url: server.url, sent }
+}
+
+/** In the test command each journey goes one way. */
+const ways = (usual: Way): readonly Way[] => (isWhole ? ['mouse', 'keys'] : [usual])
+
+async function waitsFor(skein: Skein, root: string, text: string): Promise<void> {
+  const thread = await skein.threads.create({ agent: 'lead', id: root })
+  thread.send(text)
+  for await (const items of skein.inbox.watch({ root })) if (items.length > 0) return
+}
+
+for (const way of ways('keys'))
+  it(`V2, V3: a thread is started, steered and stopped, and what its call did is told, by ${way}`, async () => {
+    const { url, sent } = await open()
+    const { page, faults } = await look(browser, `${url}/ui/agents/lead`)
+    await isLive(page)
+    const person = personAt(page, way)
+    await person.type('label:has-text("First message") textarea', 'mail')
+    await person.type('label:has-text("Id") input', 'job')
+    await person.press('button:has-text("Start a thread")')
+    await page.waitForSelector('.tree-row >> text=calls tools')
+    await person.press('.details h2 a')
+    await person.type('textarea[aria-label="Steer the thread"]', 'hurry')
+    await person.press('.composer .action.primary')
+    await page.waitForSelector('.message.user >> text=hurry')
+    await person.press('.controls button:has-text("Stop turn")')
+    await person.press('.controls.confirm .action.primary')
+    await page.waitForSelector('.controls .receipt.recorded')
+    expect(sent).toEqual(['bob'])
+    await person.press('nav a:has-text("Effects")')
+    await person.press('.effect-unknown button:has-text("It happened")')
+    await page.waitForSelector('.decided >> text=Recorded: it happened')
+    await person.press('.decided a[href$="/threads/job"]')
+    await page.waitForSelector('.message >> text=mail')
+    // What is in the address is what is shown, for anybody.
+    const fresh = await look(browser, page.url())
+    await fresh.page.waitForSelector('.message >> text=mail')
+    expect([...faults, ...fresh.faults]).toEqual([])
+  })
+
+for (const way of ways('mouse'))
+  it(`V2, V3: a question is answered by ${way}`, async () => {
+    const { url, skein } = await open()
+    await waitsFor(skein, 'first', 'ask')
+    const { page, faults } = await look(browser, `${url}/ui/inbox`)
+    const person = personAt(page, way)
+    await person.press('.option input')
+    await person.press('.answer .action.primary')
+    await page.waitForSelector('.decided >> text=Recorded: answered')
+    const thread = await skein.threads.get('first')
+    await thread.settled()
+    expect((await thread.messages()).at(-1)?.text).toContain('by sea')
+    expect(faults).toEqual([])
+  })
+
+for (const way of ways('mouse'))
+  it(`V2, F3: values are given once; the second tab is told, and no value comes back, by ${way}`, async () => {
+    const { url, skein } = await open()
+    await waitsFor(skein, 'one', 'ship')
+    const both = [await look(browser, `${url}/ui/inbox`), await look(browser, `${url}/ui/inbox`)]
+    const answers: string[] = []
+    for (const { page } of both) {
+      page.on(
+        'response',
+        (response) =>
+          void response.text().then(
+            (text) => answers.push(text),
+            () => undefined,
+          ),
+      )
+      await personAt(page, way).type('.answer input[type=password]', secret)
+    }
+    const meet = meeting(2)
+    for (const { page } of both)
+      await page.route('**/variables/**', async (route) => {
+        await meet()
+        await route.continue()
+      })
+    await Promise.all(both.map(({ page }) => personAt(page, way).press('.answer .action.primary')))
+    await Promise.all(both.map(({ page }) => page.waitForSelector('text=/Recorded: values given|Refused/')))
+    const told = await Promise.all(both.map(({ page }) => page.textContent('main')))
+    expect(told.filter((text) => text?.includes('Recorded: values given'))).toHaveLength(1)
+    await (await skein.threads.get('one')).settled({ tree: true })
+    expect((await skein.threads.list({ parent: 'one' })).threads).toHaveLength(1)
+    for (const { page, faults } of both) {
+      const kept = await page.evaluate<string>(
+        'document.documentElement.outerHTML + location.href + JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
+      )
+      expect(kept).not.toContain(secret)
+      expect(faults).toEqual([])
+    }
+    expect(answers.join()).not.toContain(secret)
+  })
+
+/** Waits until so many have come. */
+function meeting(size: number): () => Promise<void> {
+  const all = deferred()
+  let here = 0
+  return () => {
+    if (++here === size) all.resolve()
+    return all.promise
+  }
+}
+
+async function withKey(page: Page, key: string): Promise<void> {
+  await page.fill('input[type=password]', key)
+  await page.click('text=Use it')
+  await page.waitForSelector('.decision')
+}
+
+it('V2, A4: two people decide at once: one wins, the other sees who, and nothing runs twice', async () => {
+  const world = await createPageWorld('Paid.', { auth: keyAuth })
+  closing.push(() => world.close())
+  await world.waits('one')
+  const people = [keys.admin, keys.approver].map(async (key) => {
+    const { page } = await look(browser, `${world.server.url}/ui/inbox`)
+    await withKey(page, key)
+    await isLive(page)
+    return page
+  })
+  const pages = await Promise.all(people)
+  const meet = meeting(2)
+  for (const page of pages)
+    await page.route('**/approve', async (route) => {
+      await meet()
+      await route.continue()
+    })
+  await Promise.all(
+    pages.map(async (page) => {
+      await page.click('.approval .action.primary')
+      await page.click('.confirm .action.primary')
+    }),
+  )
+  await Promise.all(pages.map((page) => page.waitForSelector('text=/Recorded: approved|Refused/')))
+  await Promise.race(pages.map((page) => page.waitForSelector('text=/Decided by/')))
+  const told = await Promise.all(pages.map((page) => page.textContent('main')))
+  expect(told.filter((text) => text?.includes('Recorded: approved'))).toHaveLength(1)
+  const winner = told[0]?.includes('Recorded') ? 'ada' : 'april'
+  expect(told.find((text) => text?.includes('Refused'))).toContain(`Decided by ${winner}`)
+  await (await world.skein.threads.get('one')).settled({ tree: true })
+  expect(world.paid).toHaveLength(1)
+})
