@@ -153,6 +153,8 @@ const doors: readonly Door[] = [
       'RecordPage',
       'Reloaded',
       'RemovedTree',
+      'RewindOptions',
+      'Rewound',
       'Run',
       'RunCall',
       'RunResult',
