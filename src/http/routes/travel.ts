@@ -1,8 +1,8 @@
 /**
- * Routes of time travel: the timeline of a thread, its forks, and what differs between two points.
+ * Routes of time travel: the timeline of a thread, its forks, going back, and what differs between two points.
  *
- * - Who writes may fork. That something may be done to the world once more is a decision: `force` and `effects: "run"`
- *   need the scope `approve` besides.
+ * - Who writes may fork and rewind. What becomes of things done to the world is a decision: `force`, `revert` and
+ *   `effects: "run"` need the scope `approve` besides.
  * - A fork is a tree of its own: a key that is bound to trees cannot make one, and of a tenant it gets the tags.
  */
 import { z } from 'zod'
@@ -135,6 +135,37 @@ const forkThread = route({
   },
 })
 
+const rewindThread = route({
+  method: 'post',
+  path: '/threads/{thread}/rewind',
+  name: 'rewind_thread',
+  summary:
+    'Goes back to a point of the thread; with `dry` only the report of what lies between. Refused with ' +
+    'EFFECTS_CROSSED and the report where the thread has acted on the world since, unless `revert` (its tools undo it, ' +
+    'newest first) or `force` (it stays as it is) is said, which need the scope approve, too. Refused while a turn runs.',
+  scope: 'write',
+  params: thread,
+  body: z.strictObject({
+    to: point,
+    revert: z.boolean().optional(),
+    force: z.boolean().optional(),
+    dry: z.boolean().optional(),
+  }),
+  answer: {
+    status: 200,
+    description: 'The record that it went back to, and the calls that were undone; with `dry` the report',
+    schema: z.union([z.object({ to: z.number(), reverted: z.array(z.string()) }), crossing]),
+  },
+  isTool: true,
+  async run({ skein, principal, params, body: { dry = false, ...rest } }) {
+    const target = await skein.threads.get(params.thread)
+    const options = { to: rest.to, ...defined(rest) }
+    if (dry) return target.rewind({ ...options, dry: true })
+    if (rest.force || rest.revert) checkScope(principal, 'approve')
+    return target.rewind(options)
+  },
+})
+
 /** A fork is a new tree: the same is asked as of who creates one. */
 function checkTree(
   { principal, mayTag }: Pick<RouteScene, 'principal' | 'mayTag'>,
@@ -204,4 +235,4 @@ const diffThreads = route({
   },
 })
 
-export const travelRoutes = [getTimeline, forkThread, diffThreads]
+export const travelRoutes = [getTimeline, forkThread, rewindThread, diffThreads]
