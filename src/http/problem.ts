@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import { SkeinError } from '../index.js'
+import { jsonResponse } from './answer.js'
 import type { FailureCode } from '../index.js'
 
 /** Codes that only the server has. */
@@ -164,7 +165,7 @@ export function problemResponse({ status, code, message, data, headers }: HttpPr
     ...(data && Object.keys(data).length > 0 && { data }),
     ...more,
   }
-  return new Response(JSON.stringify(body), {
+  return jsonResponse(body, {
     status,
     headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
   })

@@ -2,6 +2,7 @@
  * Routes of a thread's files, values and schedules. Contents are streamed both ways; a path is decoded once, and one
  * with a NUL or `..` is refused before anything is read.
  */
+import { jsonResponse } from '../answer.js'
 import { z } from 'zod'
 import type { Files } from '../../index.js'
 import { defined } from '../../core/defined.js'
@@ -37,17 +38,17 @@ const readFile = route({
     const all = (await skein.threads.get(params.thread)).files
     const files = await (query.at ? all.at(query.at) : all.snapshot())
     const path = `/${params.path}`
-    if (query.usage) return Response.json(await files.usage())
-    if (query.link) return Response.json(await linkOf(files, path))
+    if (query.usage) return jsonResponse(await files.usage())
+    if (query.link) return jsonResponse(await linkOf(files, path))
     const stat = await files.stat(path)
     const { kind, size } = stat
-    if (query.stat) return Response.json(stat)
+    if (query.stat) return jsonResponse(stat)
     if (query.list || kind === 'dir') {
       const names = await files.readdir(path)
       const entries = await Promise.all(
         names.map(async (name) => ({ name, ...(await files.lstat(`${path === '/' ? '' : path}/${name}`)) })),
       )
-      return Response.json({ path, entries })
+      return jsonResponse({ path, entries })
     }
     const headers = {
       'content-type': 'application/octet-stream',
