@@ -82,6 +82,7 @@ const crossing = z
         at: z.number(),
       }),
     ),
+    cut: z.array(z.object({ thread: z.string(), seq: z.number() })).optional(),
   })
   .meta({ title: 'Crossing' })
 
@@ -98,6 +99,7 @@ const forkThread = route({
   body: z
     .strictObject({
       at: point.optional().describe('Default: after the last record'),
+      tree: z.boolean().optional().describe('All threads below it too, as they were at that position'),
       effects: z.enum(['ask', 'refuse', 'run']).optional().describe('What calls with a side effect do in the fork'),
       env: z.enum(['keep', 'drop']).optional(),
       schedules: z.enum(['keep', 'drop']).optional(),

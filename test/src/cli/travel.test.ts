@@ -60,6 +60,8 @@ it('C1, P4: a fork that crosses effects exits 4 with the report; with --app it g
   expect(await first('diff', 'f2', 't1')).toMatchObject({ messages: { common: 3, a: [{ text: 'in short: no' }] } })
   expect(await first(...brief)).toMatchObject({ thread: 'f2', status: 'idle' })
   expect(await skein(['fork', 't1@1', '--force', '--env', 'A=b'])).toMatchObject({ code: 4 })
+  const tree = ['fork', 't1@1', '--tree', '--effects', 'refuse', '--app', app, '--go']
+  expect(await skein(tree)).toMatchObject({ code: 0, stdout: expect.stringContaining('it says:') })
   expect(await first('fork', 't1', '--id', 'kept')).toMatchObject({ thread: 'kept', state: 'kept' })
 })
 
@@ -81,6 +83,8 @@ it('C1, P4: rewind is blocked with the report, undoes with --revert, and goes ba
   expect(await remote('fork', 't1@2', '--app', app)).toMatchObject({ code: 4 })
   expect(await remote('fork', 't1@2', '--id', 'f1')).toMatchObject({ code: 0, stdout: 'f1\n' })
   expect((await remote('resume', 'f1')).stdout).toBe('resumed\n')
+  expect(await remote('fork', 't1@2', '--tree', '--go', '--id', 'f2')).toMatchObject({ code: 0, stdout: 'f2\n' })
+  expect(await (await host.threads.get('f2')).settled({ tree: true })).toMatchObject({ status: 'idle' })
   for (const run of [remote, (...args: readonly string[]) => own.skein(args)]) {
     const blocked = await run('rewind', 't1', '--to', '1')
     expect(blocked).toMatchObject({ code: 4, stderr: expect.stringMatching(/t1\/call_2_0 +charge +done +its tool/) })

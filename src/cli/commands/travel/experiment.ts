@@ -21,6 +21,7 @@ import { openHere } from './here.js'
 import { placeHelp, placeOf } from './place.js'
 
 interface Options {
+  readonly tree?: true
   readonly variants: string
   readonly times: number
   readonly name?: string
@@ -37,6 +38,7 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--times <n>', 'forks of each variant', positiveCount, 1)
     .option('--name <name>', 'what it is called in the tag (default: one that nobody has)')
     .option('--message <text>', 'what is said to each fork; needed where no turn is under way at the point')
+    .option('--tree', 'all threads below it too, as they were at that position')
     .addOption(effectsOption().default('refuse'))
     .option('--budget <name=amount>', 'what each fork may spend, as costUsd=0.5; may be given several times', several)
     .option('--env <name=value>', envHelp, several)
@@ -66,13 +68,13 @@ interface Plan {
 
 async function experiment(context: CommandContext, text: string, options: Options): Promise<ExitCode> {
   const { out, store } = context
-  const { effects, times, env = [], message, name = crypto.randomUUID().slice(0, 8) } = options
+  const { tree, effects, times, env = [], message, name = crypto.randomUUID().slice(0, 8) } = options
   const apps = options.variants.split(',').filter((app) => app !== '')
   const { thread: source, at } = await placeOf(text)
   const budget: Budget | undefined = await budgetOf(options.budget)
   const plan: Plan = {
     source,
-    fork: defined({ at, effects, budget }),
+    fork: defined({ at, tree, effects, budget }),
     tag: `experiment:${name}`,
     times,
     env,
@@ -121,9 +123,11 @@ async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Var
   const thread = await skein.threads.get(source)
   const tags = [...thread.tags, tag, `variant:${variant}`]
   const fork = await withReport(context, thread.fork({ ...asked, tags }))
+  // A tree is at rest when it was copied.
+  if (asked.tree) await fork.settled()
   const before = (await fork.usage()).subtree
   const began = Date.now()
-  await begin(fork, message)
+  await begin(fork, { tree: asked.tree === true, ...defined({ message }) })
   const { status } = await fork.settled({ tree: true })
   const ms = Date.now() - began
   const after = (await fork.usage()).subtree
@@ -141,8 +145,11 @@ async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Var
 }
 
 /** Lets the turn go on that the fork is in the middle of, or begins one. */
-async function begin(fork: Thread, message: string | undefined): Promise<void> {
-  const goesOn = await fork.resume()
+async function begin(
+  fork: Thread,
+  { tree, message }: { readonly tree: boolean; readonly message?: string },
+): Promise<void> {
+  const goesOn = await fork.resume({ tree })
   if (message !== undefined) await fork.send(message).accepted()
   if (goesOn || message !== undefined) return
   const { SkeinError } = await import('../../../index.js')

@@ -22,6 +22,7 @@ import { openHere } from './here.js'
 import { placeHelp, placeOf } from './place.js'
 
 interface Options {
+  readonly tree?: true
   readonly id?: string
   readonly effects?: 'ask' | 'refuse' | 'run'
   readonly force?: true
@@ -42,6 +43,7 @@ export function effectsOption(): Option {
 export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', placeHelp)
+    .option('--tree', 'all threads below it too, as they were at that position')
     .option('--id <id>', 'its id (default: one that nobody has)')
     .addOption(effectsOption())
     .option('--force', 'although the thread has acted on the world since: the fork may do it again')
@@ -76,7 +78,16 @@ async function fork(context: CommandContext, text: string, options: Options): Pr
 }
 
 async function askedOf(text: string, options: Options): Promise<Asked> {
-  const { effects, force, budget, tag, dropEnv, keepSchedules, id = `f-${crypto.randomUUID().slice(0, 13)}` } = options
+  const {
+    tree,
+    effects,
+    force,
+    budget,
+    tag,
+    dropEnv,
+    keepSchedules,
+    id = `f-${crypto.randomUUID().slice(0, 13)}`,
+  } = options
   const { thread, at } = await placeOf(text)
   const amounts = await budgetOf(budget)
   return {
@@ -84,7 +95,7 @@ async function askedOf(text: string, options: Options): Promise<Asked> {
     id,
     fork: {
       id,
-      ...defined({ at, effects, force, budget: amounts, tags: tag }),
+      ...defined({ at, tree, effects, force, budget: amounts, tags: tag }),
       ...(dropEnv && { env: 'drop' as const }),
       ...(keepSchedules && { schedules: 'keep' as const }),
     },
@@ -152,8 +163,11 @@ async function forkHere(context: CommandContext, { source, id, fork: asked }: As
       return exitCode.ok
     }
     if (out.mode !== 'json') out.note(out.paint('dim', `thread ${id} · forked from ${source}`))
+    // A tree is at rest when it was copied.
+    if (asked.tree) await thread.settled()
     // Before it goes on: the turn that it is in the middle of is shown.
     const watched = { watching: { client, thread, goOn }, before: await standingOf(thread), shown: new Set<string>() }
+    if (asked.tree) await thread.resume({ tree: true })
     return await watchToEnd(context, watched, await showFirst(context, watched, undefined))
   } finally {
     await client.close()
