@@ -126,10 +126,9 @@ async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Var
   // A tree is at rest when it was copied.
   if (asked.tree) await fork.settled()
   const before = (await fork.usage()).subtree
-  const began = Date.now()
+  const { updatedAt: began } = await fork.info()
   await begin(fork, { tree: asked.tree === true, ...defined({ message }) })
-  const { status } = await fork.settled({ tree: true })
-  const ms = Date.now() - began
+  const { status, updatedAt } = await fork.settled({ tree: true })
   const after = (await fork.usage()).subtree
   const rows = await fork.timeline({ limit: 10_000 })
   return {
@@ -139,7 +138,7 @@ async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Var
     steps: rows.filter(({ kind }) => kind === 'step').length,
     tokens: after.inputTokens + after.outputTokens - before.inputTokens - before.outputTokens,
     costUsd: after.costUsd - before.costUsd,
-    ms,
+    ms: updatedAt - began,
     answer: (await fork.messages()).findLast(({ role }) => role === 'assistant')?.text ?? '',
   }
 }

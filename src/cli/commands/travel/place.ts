@@ -1,16 +1,11 @@
 /** A thread, and where in its past: `t1`, `t1@3`, `t1@turn:m2`. */
 import { defined } from '../../../core/defined.js'
 import { parsePoint, pointForms } from '../../../core/point.js'
-import type { Point } from '../../../index.js'
-
-export interface Place {
-  readonly thread: string
-  readonly at?: Point
-}
+import type { Point, ThreadAt } from '../../../index.js'
 
 export const placeHelp = `id of the thread; with @ a point of its past: ${pointForms}`
 
-export async function placeOf(text: string): Promise<Place> {
+export async function placeOf(text: string): Promise<Exclude<ThreadAt, string>> {
   const cut = text.indexOf('@')
   if (cut < 0) return { thread: text }
   return { thread: text.slice(0, cut), ...defined({ at: await pointOf(text.slice(cut + 1), text) }) }
