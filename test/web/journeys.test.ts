@@ -55,7 +55,12 @@ async function open(options: Partial<HandlerOptions> = {}): Promise<World> {
   const ship = looseTool('ship', async (state) => `sent with ${(await state.env('TOKEN')).length} letters`, {
     variables: [{ name: 'TOKEN', scoped: true }],
   })
+  const note = looseTool('note', async (state, { text }) => {
+    await state.files.writeFile('/notes.md', `# Notes\n\n- ${String(text)}\n`)
+    return 'noted'
+  })
   const lead: Script = ({ messages, step }) => {
+    if (messages[0]?.text === 'note' && step < 2) return calls({ tool: 'note', args: { text: `draft ${step}` } })
     if (step > 0) return `heard: ${last(messages)}`
     const wish = last(messages)
     if (wish === 'mail') return calls({ tool: 'mail', args: { to: 'bob' } })
@@ -63,7 +68,7 @@ async function open(options: Partial<HandlerOptions> = {}): Promise<World> {
     return wish === 'ship' ? calls(write('go')) : `you said ${wish}`
   }
   const writer: Script = ({ messages, step }) => (step === 0 ? calls('ship') : last(messages))
-  const app = family({ tools: [mail, ship], lead, writer, more: ['ask_user_question'] })
+  const app = family({ tools: [mail, ship, note], lead, writer, more: ['ask_user_question'] })
   const skein = await createSkein({ app, backend: memory() })
   const server = await serve(skein, { auth: 'none', port: 0, ...options })
   closing.push(async () => {
@@ -164,6 +169,31 @@ for (const way of ways('mouse'))
       expect(faults).toEqual([])
     }
     expect(answers.join()).not.toContain(secret)
+  })
+
+for (const way of ways('keys'))
+  it(`V1: files are shown as they were after any change, with what it changed, by ${way}`, async () => {
+    const { url, skein } = await open()
+    const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })
+    await thread.send('note').result()
+    const { page, faults } = await look(browser, `${url}/ui/threads/noted/files`)
+    const person = personAt(page, way)
+    await person.press('.entry:has-text("notes.md")')
+    await page.waitForSelector('.file-text >> text=draft 1')
+    await person.press('button:has-text("What that changed")')
+    await page.waitForSelector('.diff .removed >> text=draft 0')
+    expect(await page.textContent('.diff .added')).toContain('draft 1')
+    await person.press('button:has-text("‹ Before")')
+    await person.press('button:has-text("‹ Before")')
+    await page.waitForSelector('.past >> text=Past: After step 1.0 note')
+    await page.waitForSelector('.diff .added >> text=draft 0')
+    expect(await page.locator('.diff .removed').count()).toBe(0)
+    // A pasted address shows the same past; a key leads back.
+    const fresh = await look(browser, page.url())
+    await fresh.page.waitForSelector('.file-text >> text=draft 0')
+    await page.locator('main').first().press('.')
+    await page.waitForSelector('.point-bar >> text=Now')
+    expect([...faults, ...fresh.faults]).toEqual([])
   })
 
 /** Waits until so many have come. */

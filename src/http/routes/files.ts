@@ -22,13 +22,20 @@ const readFile = route({
   name: 'read_file',
   summary:
     'A file of a thread (with ranges of bytes), with `list` the entries of a directory, with `stat` what it is, with ' +
-    '`link` what a link is itself and where it leads, with `usage` how much all files take.',
+    '`link` what a link is itself and where it leads, with `usage` how much all files take. `at`: as it was after this record.',
   scope: 'read',
   params: file,
-  query: { list: flag.optional(), stat: flag.optional(), link: flag.optional(), usage: flag.optional() },
+  query: {
+    list: flag.optional(),
+    stat: flag.optional(),
+    link: flag.optional(),
+    usage: flag.optional(),
+    at: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+  },
   answer: { status: 200, type: 'bytes', description: 'The content, `{ entries }`, or `{ kind, size, mode, at }`' },
   async run({ skein, params, query, request }) {
-    const files = await (await skein.threads.get(params.thread)).files.snapshot()
+    const { files: own } = await skein.threads.get(params.thread)
+    const files = await (query.at === undefined ? own.snapshot() : own.at({ seq: query.at }))
     const path = `/${params.path}`
     if (query.usage) return Response.json(await files.usage())
     if (query.link) return Response.json(await linkOf(files, path))
