@@ -196,6 +196,26 @@ for (const way of ways('keys'))
     expect([...faults, ...fresh.faults]).toEqual([])
   })
 
+for (const way of ways('mouse'))
+  it(`V1, V2: a thread is forked at a step after a report of what that crosses, and compared, by ${way}`, async () => {
+    const { url, skein } = await open()
+    const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })
+    await thread.send('note').result()
+    const { page, faults } = await look(browser, `${url}/ui/threads/noted/steps`)
+    await isLive(page)
+    const person = personAt(page, way)
+    await person.press('#step-1 button:has-text("Fork here")')
+    await page.waitForSelector('.fork >> text=Nothing was done to the world since')
+    expect((await skein.threads.list()).threads).toHaveLength(1)
+    await person.press('.fork .action.primary')
+    await page.waitForSelector('.compare >> text=/Both begin with the same \\d+ message/')
+    await person.press('.compare details summary')
+    await page.waitForSelector('.diff .removed >> text=draft 1')
+    expect(await page.textContent('.diff .added')).toContain('draft 0')
+    expect((await skein.threads.list()).threads).toHaveLength(2)
+    expect(faults).toEqual([])
+  })
+
 /** Waits until so many have come. */
 function meeting(size: number): () => Promise<void> {
   const all = deferred()

@@ -28,7 +28,7 @@ const filesPath = (thread: string, path: string): string =>
 
 /** At a record, or now. */
 const withPoint = (path: string, at: number | undefined): string =>
-  at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=${at}`
+  at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=seq:${at}`
 
 export function FilesTab({ thread, row }: ThreadTabProps): VNode {
   const { dir = '/', file, at: asked } = address.value.query
