@@ -139,6 +139,7 @@ const works = {
   w10: async () => (await import('./lists.mjs')).w10(job),
   w11: async () => (await import('./http.mjs')).w11(job),
   w11idle: async () => (await import('./http.mjs')).w11idle(job),
+  w13: async () => (await import('./stalls.mjs')).w13(job),
   w12: async () => (await import('./long-lived.mjs')).w12(job),
   w11tree: async () => (await import('./http.mjs')).w11tree(job),
   w7open: async () => (await import('./at-rest.mjs')).w7open(job),

@@ -29,6 +29,12 @@ async function bareTurn({ url, prompt }) {
   return result.text
 }
 
+/** The thread is created with its message, and the result is the answer. */
+async function oneTurn({ url, prompt }) {
+  const { result } = await post(`${url}/threads?wait=30000`, { agent: 'worker', message: { text: prompt } })
+  return result.text
+}
+
 let door
 
 async function doorTurn({ dist, url, prompt }) {
@@ -154,6 +160,7 @@ async function readAll(cursors) {
 
 const orders = {
   bare: (job) => timed(job.count, () => bareTurn(job)),
+  one: (job) => timed(job.count, () => oneTurn(job)),
   door: (job) => timed(job.count, () => doorTurn(job)),
   async open({ url, paths, keep = false }) {
     readers = paths.map((path) => new Reader(`${url}${path}`, keep))

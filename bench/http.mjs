@@ -43,7 +43,10 @@ export function startClient() {
   }
 }
 
-/** Create, send and result: through the API, by bare requests that keep their connection, and by the client's door. */
+/**
+ * Create, send and result: through the API, by bare requests that keep their connection (two, or one for all), and by
+ * the client's door; and the processor time of the server for each.
+ */
 export async function w11(job) {
   const { skein, server } = await openServer(job)
   const client = startClient()
@@ -62,16 +65,23 @@ export async function w11(job) {
   const kinds = {
     api: inProcess,
     bare: (count) => client.ask({ kind: 'bare', url, count, prompt: work.prompt }),
+    one: (count) => client.ask({ kind: 'one', url, count, prompt: work.prompt }),
     door: (count) => client.ask({ kind: 'door', dist: job.dist, url, count, prompt: work.prompt }),
   }
-  const us = { api: [], bare: [], door: [] }
+  const us = { api: [], bare: [], one: [], door: [] }
+  const cpu = { api: [], bare: [], one: [], door: [] }
   for (const kind of Object.values(kinds)) await kind(job.warm)
   for (let turn = 0; turn < job.turns; turn++)
-    for (const [name, kind] of Object.entries(kinds)) us[name].push(...(await kind(job.count)))
+    for (const [name, kind] of Object.entries(kinds)) {
+      const before = process.cpuUsage()
+      us[name].push(...(await kind(job.count)))
+      const { user, system } = process.cpuUsage(before)
+      cpu[name].push((user + system) / job.count)
+    }
   client.end()
   await server.close()
   await skein.close()
-  return { us }
+  return { us, cpu }
 }
 
 /** Streams of threads at rest, one of each: what one costs the server, with its connection. */

@@ -51,7 +51,7 @@ async function timed(times, act) {
 }
 
 /** Trees of a root and ninety-nine children. */
-async function fill(store, threads) {
+export async function fill(store, threads) {
   const backend = await store.open('host')
   const epochs = []
   for (let partition = 0; partition < backend.leases.partitions; partition++)

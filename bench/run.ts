@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { findContenders } from './lib/contenders.js'
 import { createFigures } from './lib/figures.js'
 import { isMet, judge } from './lib/goals.js'
+import { onNode } from './lib/nodes.js'
 import { readSettings, workloads } from './lib/settings.js'
 import { toMarkdown } from './lib/table.js'
 import { measureW1 } from './lib/w1.js'
@@ -26,6 +27,8 @@ import { measureW8 } from './lib/w8.js'
 import { measureW9 } from './lib/w9.js'
 import { measureW10 } from './lib/w10.js'
 import { measureW11 } from './lib/w11.js'
+import { measureW12 } from './lib/w12.js'
+import { measureW13 } from './lib/w13.js'
 
 const root = new URL('../', import.meta.url)
 const settings = readSettings(process.argv.slice(2), root)
@@ -38,10 +41,12 @@ const around = {
   commit: commit(),
   cores: cpus().length,
   cpu: cpus()[0]?.model ?? 'unknown',
-  node: process.version,
+  node: [process.version, ...settings.nodes.map((version) => `beside it ${version}`)].join(', '),
   load: loadavg(),
 }
 const { contenders, missing } = await findContenders(root, settings.peers)
+const everywhere = [...contenders]
+for (const version of settings.nodes) everywhere.push(...(await onNode(version, contenders)))
 const figures = createFigures()
 const measures = {
   w1: measureW1,
@@ -56,10 +61,12 @@ const measures = {
   w9: measureW9,
   w10: measureW10,
   w11: measureW11,
+  w12: measureW12,
+  w13: measureW13,
 }
 for (const workload of workloads.filter((each) => settings.only.has(each))) {
   await measures[workload](
-    contenders.filter(({ works }) => works.includes(workload)),
+    everywhere.filter(({ works }) => works.includes(workload)),
     settings,
     figures,
   )

@@ -5,7 +5,8 @@
  *
  * - Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of
  *   interpreters and databases), msgpackr (a native part with an install script), the NATS client (whose parts
- *   refuse Node 20, on which they run).
+ *   refuse Node 20, on which they run), zod (fifty languages, which take a process longer to load than the rest of
+ *   it; schemas of an app are those of its own copy).
  * - The sources import the packages by their names: only what is built is changed.
  */
 import { createHash } from 'node:crypto'
@@ -27,6 +28,7 @@ const carried: Readonly<Record<string, string>> = {
   'just-bash': 'just-bash',
   'msgpackr/pack': 'msgpackr-pack',
   re2js: 're2js',
+  zod: 'zod',
   '@nats-io/transport-node': 'nats-transport-node',
   '@nats-io/jetstream': 'nats-jetstream',
 }
@@ -97,6 +99,16 @@ const byTheirNames: Plugin = {
   },
 }
 
+/** Of zod's languages the one that Skein speaks. */
+const oneLanguage: Plugin = {
+  name: 'one-language',
+  setup(building) {
+    building.onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: `export { default as en } from './en.js'`,
+    }))
+  },
+}
+
 async function bundle(all: readonly Package[]): Promise<void> {
   await rm(target, { recursive: true, force: true })
   await mkdir(target, { recursive: true })
@@ -118,7 +130,7 @@ async function bundle(all: readonly Package[]): Promise<void> {
     platform: 'node',
     target: 'node20',
     external: leftOut,
-    plugins: [byTheirNames],
+    plugins: [byTheirNames, oneLanguage],
     banner: {
       js:
         `import { createRequire as __carried } from 'node:module'; const require = __carried(import.meta.url); ` +

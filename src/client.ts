@@ -11,8 +11,9 @@ export type {
   RemoteStreamEvent,
   RemoteStreamOptions,
 } from './client/connect.js'
-export type { RemoteFiles } from './client/files.js'
+export type { RemoteFiles, RemoteFilesThen } from './client/files.js'
 export type { RemoteRun } from './client/run.js'
 export type { RemoteSendMessage, RemoteSendOptions, RemoteThread } from './client/thread.js'
+export type { RemoteTravel } from './client/travel.js'
 export type { RemoteOptions } from './client/transport.js'
 export type { RemoteProjection, RemoteThreadChange, RemoteThreadView } from './client/view.js'

@@ -30,6 +30,7 @@ import type { ThreadState } from './state.js'
 import { isTooLong } from './turn/context.js'
 import { isStopped } from './turn/last-answer.js'
 import { dueRestart } from './children/supervision.js'
+import { rewindEffect } from './travel/rewind.js'
 
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []
@@ -48,7 +49,7 @@ export function outstanding(state: ThreadState): Effect[] {
   if (hook) effects.push(hook)
   if (isStopped(turn) && slots.open === 0) return effects
   if (position.work !== 'thinking') effects.push(...calls(state))
-  else if (!hook) effects.push(nextRequest(state))
+  else if (!hook) effects.push(rewindEffect(turn) ?? nextRequest(state))
   return effects
 }
 

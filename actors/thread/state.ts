@@ -21,6 +21,7 @@ import type {
   Sealed,
   StopReason,
   ThreadCreated,
+  TurnStarted,
 } from '../../src/core/records/record.js'
 import type { TurnRules } from '../../src/core/records/rules.js'
 import type { MessageRules } from '../../src/core/records/stop.js'
@@ -100,6 +101,7 @@ export interface Turn {
   goneOn: number
   /** Results of its calls, where the caller asks for them (`Gives`). */
   callResults: CallResult[] | undefined
+  readonly rewind: TurnStarted['rewind']
   readonly trace: string | undefined
 }
 

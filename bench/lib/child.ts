@@ -35,6 +35,8 @@ export interface Job {
     | 'w11'
     | 'w11idle'
     | 'w11tree'
+    | 'w12'
+    | 'w13'
   readonly folder?: string
   /** W9: steps of the turn, and what its model takes. */
   readonly steps?: number
@@ -77,6 +79,10 @@ export interface Job {
   readonly clients?: number
   readonly messages?: number
   readonly thread?: string
+  /** W12: what of a thread's past its model reads. */
+  readonly past?: 'summary' | 'all'
+  /** W13: how often each. */
+  readonly rounds?: number
 }
 
 const run = promisify(execFile)
@@ -85,7 +91,7 @@ const scratch = fileURLToPath(new URL('../.cache/', import.meta.url))
 const longestMs = 10 * 60_000
 
 export async function runJob<Answer>(
-  { name, kind, mode, adapterUrl }: Contender,
+  { name, kind, mode, adapterUrl, node }: Contender,
   dist: URL,
   { job, answer }: { job: Job; answer: z.ZodType<Answer> },
 ): Promise<Answer> {
@@ -96,7 +102,7 @@ export async function runJob<Answer>(
   }
   const flags = job.gc ? ['--expose-gc'] : []
   const { stdout } = await run(
-    process.execPath,
+    node?.binary ?? process.execPath,
     [...flags, childFile, JSON.stringify({ name, mode, ...where, ...job })],
     { timeout: longestMs, maxBuffer: 2 ** 26 },
   )
@@ -104,9 +110,9 @@ export async function runJob<Answer>(
 }
 
 /** Milliseconds from the start of a process to its end. */
-export async function wallMs(args: readonly string[]): Promise<number> {
+export async function wallMs(args: readonly string[], node = process.execPath): Promise<number> {
   const start = performance.now()
-  await run(process.execPath, [...args], { timeout: longestMs })
+  await run(node, [...args], { timeout: longestMs })
   return performance.now() - start
 }
 

@@ -21,6 +21,8 @@ export interface Contender {
   readonly version: string
   /** Absent for Skein, whose adapter is ours. */
   readonly adapterUrl?: string
+  /** Another Node than that of this process. */
+  readonly node?: { readonly version: string; readonly binary: string }
 }
 
 export interface Missing {
@@ -39,8 +41,13 @@ interface Peer {
 const longest = 10_000
 
 const skeinModes: readonly Mode[] = [
-  { mode: 'memory', works: ['w1', 'w2', 'w2b', 'w3', 'w6', 'w7', 'w9', 'w11'], longest, most: 100_000 },
-  { mode: 'local', works: ['w1', 'w2', 'w3', 'w4', 'w6', 'w7', 'w8', 'w9', 'w10', 'w11'], longest, most: 100_000 },
+  { mode: 'memory', works: ['w1', 'w2', 'w2b', 'w3', 'w6', 'w7', 'w9', 'w11', 'w12'], longest, most: 100_000 },
+  {
+    mode: 'local',
+    works: ['w1', 'w2', 'w3', 'w4', 'w6', 'w7', 'w8', 'w9', 'w10', 'w11', 'w12', 'w13'],
+    longest,
+    most: 100_000,
+  },
   { mode: 'power', works: ['w1'], longest },
   { mode: 'nats', works: ['w5', 'w6', 'w7', 'w10', 'w11'], longest },
 ]

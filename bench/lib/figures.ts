@@ -27,6 +27,8 @@ export interface Figure {
     | 'w9'
     | 'w10'
     | 'w11'
+    | 'w12'
+    | 'w13'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
   /** What was measured: a number of steps in W1, of children in W3, else words. */
@@ -39,6 +41,7 @@ export interface Figure {
     | 'µs/child'
     | 'µs/thread'
     | 'µs/append'
+    | 'µs/turn'
     | 'appends/child'
     | 'ms'
     | 'bytes'

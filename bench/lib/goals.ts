@@ -10,6 +10,8 @@ import { messages } from './w4.js'
 import { w9Goals } from './w9.js'
 import { w10Goals } from './w10.js'
 import { w11Goals } from './w11.js'
+import { w12Goals } from './w12.js'
+import { w13Goals } from './w13.js'
 
 export interface Goal {
   readonly text: string
@@ -56,6 +58,8 @@ export function judge(figures: Figures): Goal[] {
     ...w9Goals(figures),
     ...w10Goals(figures),
     ...w11Goals(figures),
+    ...w12Goals(figures),
+    ...w13Goals(figures),
   ]
 }
 
@@ -148,7 +152,7 @@ function w4Goals(figures: Figures): Goal[] {
   return [
     {
       text: 'W4 load + step of 1,000 messages, opening the store included',
-      limit: 10,
+      limit: 25,
       got: at(messages.short, 'load + step'),
       unit: 'ms',
     },
@@ -167,6 +171,13 @@ function w8Goals(figures: Figures): Goal[] {
   if (own('import') === undefined) return []
   return [
     { text: 'W8 import', limit: 100, got: own('import'), unit: 'ms' },
+    { text: 'W8 createSkein on a folder', limit: 15, got: own('createSkein'), unit: 'ms' },
+    {
+      text: 'W8 first token since the start of the process',
+      limit: 150,
+      got: own('first token since start'),
+      unit: 'ms',
+    },
     { text: 'W8 `skein --help`', limit: 150, got: own('--help'), unit: 'ms' },
   ]
 }

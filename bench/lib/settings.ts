@@ -8,6 +8,8 @@ export interface Settings {
   readonly only: ReadonlySet<Workload>
   /** Folder of the build, as a URL with a slash at its end. */
   readonly dist: URL
+  /** Versions of Node that take part beside that of this process. */
+  readonly nodes: readonly string[]
   /** How often every contender gets its turn. */
   readonly rounds: number
   /**
@@ -18,12 +20,27 @@ export interface Settings {
   readonly command: string
 }
 
-export const workloads = ['w1', 'w2', 'w2b', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8', 'w9', 'w10', 'w11'] as const
+export const workloads = [
+  'w1',
+  'w2',
+  'w2b',
+  'w3',
+  'w4',
+  'w5',
+  'w6',
+  'w7',
+  'w8',
+  'w9',
+  'w10',
+  'w11',
+  'w12',
+  'w13',
+] as const
 export type Workload = (typeof workloads)[number]
 
 const usage =
-  `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8,w9,w10,w11]] [--rounds <n>] ` +
-  `[--dist <folder of a build>] [--keep <name>]`
+  `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8,w9,w10,w11,w12,w13]] [--rounds <n>] ` +
+  `[--node <versions>] [--dist <folder of a build>] [--keep <name>]`
 
 export function readSettings(args: readonly string[], root: URL): Settings {
   const { values } = parseArgs({
@@ -35,6 +52,7 @@ export function readSettings(args: readonly string[], root: URL): Settings {
       rounds: { type: 'string' },
       dist: { type: 'string' },
       keep: { type: 'string' },
+      node: { type: 'string' },
     },
   })
   const quick = values.quick ?? false
@@ -47,6 +65,7 @@ export function readSettings(args: readonly string[], root: URL): Settings {
     peers: !values['no-peers'],
     only: new Set(only.filter(isWorkload)),
     dist: values.dist === undefined ? new URL('dist/', root) : pathToFileURL(`${values.dist}/`),
+    nodes: versions(values.node ?? (args.length > 0 ? '' : defaultNode)),
     rounds: count(values.rounds ?? (quick ? '2' : '5')),
     ...keptAs(values.keep, args),
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
@@ -58,6 +77,16 @@ function keptAs(name: string | undefined, args: readonly string[]): { readonly k
   if (name === undefined) return args.length > 0 ? {} : { kept: '' }
   if (!/^[a-z]+$/.test(name)) throw new RangeError(`--keep is a word of small letters\n${usage}`)
   return { kept: name }
+}
+
+/** The newest that is supported: a whole run has it. */
+const defaultNode = '24'
+
+function versions(given: string): readonly string[] {
+  const named = given.split(',').filter(Boolean)
+  const wrong = named.find((each) => !/^\d+(?:\.\d+){0,2}$/.test(each))
+  if (wrong !== undefined) throw new RangeError(`--node is a version as 24, or several with commas\n${usage}`)
+  return named.filter((each) => !process.version.startsWith(`v${each}.`))
 }
 
 function count(given: string): number {

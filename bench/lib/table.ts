@@ -45,6 +45,8 @@ export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal
     plainTable('W9: 10,000 steps in a context of 20,000 tokens', 'w9', figures),
     plainTable('W10: lists of 100,000 threads that are followed', 'w10', figures),
     plainTable('W11: a service over HTTP', 'w11', figures),
+    plainTable('W12: many turns over 500 threads', 'w12', figures),
+    plainTable('W13: the longest stall of the event loop', 'w13', figures),
     ...around.notes,
   ]
   return `${sections.filter(Boolean).join('\n\n')}\n`

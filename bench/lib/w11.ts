@@ -11,7 +11,8 @@ import { withNats } from './nats.js'
 import type { Settings } from './settings.js'
 
 const us = z.array(z.number())
-const turns = z.object({ us: z.object({ api: us, bare: us, door: us }) })
+const ways = z.object({ api: us, bare: us, one: us, door: us })
+const turns = z.object({ us: ways, cpu: ways })
 const idle = z.object({ heapKb: z.number(), rssKb: z.number() })
 const watched = z.object({
   wrong: z.literal(0),
@@ -52,12 +53,16 @@ export async function measureW11(
       add('peak of the server', 'MB', [got.peakMb])
       continue
     }
-    const { us: got } = await withFolder((folder) =>
+    const { us: got, cpu } = await withFolder((folder) =>
       runJob(contender, dist, { job: { work: 'w11', warm: 300, ...size, folder }, answer: turns }),
     )
     add('create, send, result: API', 'µs', got.api)
-    add('create, send, result: HTTP', 'µs', got.bare)
+    add('create, send, result: HTTP', 'µs', got.one)
+    add('create, send, result: HTTP, two requests', 'µs', got.bare)
     add('create, send, result: skein/client', 'µs', got.door)
+    add('CPU of the process: API', 'µs', cpu.api)
+    add('CPU of the server: HTTP', 'µs', cpu.one)
+    add('CPU of the server: HTTP, two requests', 'µs', cpu.bare)
     if (mode !== 'memory') continue
     const { threads } = size
     const one = await runJob(contender, dist, { job: { work: 'w11idle', threads, gc: true }, answer: idle })

@@ -16,6 +16,8 @@ const resumed = z.object({
   loadMs: z.number(),
   sinceStartMs: z.number(),
   openMs: z.number().optional(),
+  loadCpuMs: z.number().optional(),
+  openCpuMs: z.number().optional(),
 })
 type Resumed = z.infer<typeof resumed>
 
@@ -105,6 +107,12 @@ async function measureSteps(
       `load + ${work}`,
       own.map(({ loadMs }) => loadMs),
     )
+    const onCpu = own.flatMap(({ loadCpuMs }) => loadCpuMs ?? [])
+    if (onCpu.length > 0) add(`load + ${work}, CPU`, onCpu)
+    const stepCpu = own.flatMap(({ loadCpuMs, openCpuMs }) =>
+      loadCpuMs === undefined || openCpuMs === undefined ? [] : [loadCpuMs - openCpuMs],
+    )
+    if (stepCpu.length > 0) add(`load + ${work}, store open, CPU`, stepCpu)
     const opened = own.flatMap(({ loadMs, openMs }) => (openMs === undefined ? [] : [loadMs - openMs]))
     if (opened.length > 0) add(`load + ${work}, store open`, opened)
     add(

@@ -14,12 +14,12 @@ const started = imported.extend({ createMs: z.number(), firstTokenMs: z.number()
 
 const times = { full: 10, quick: 5 }
 
-export async function measureW8(
-  [skein]: readonly Contender[],
-  { dist, quick }: Settings,
-  figures: Figures,
-): Promise<void> {
-  if (!skein) return
+export async function measureW8(contenders: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
+  for (const contender of contenders) await measureOne(contender, settings, figures)
+}
+
+async function measureOne(skein: Contender, { dist, quick }: Settings, figures: Figures): Promise<void> {
+  const binary = skein.node?.binary
   const cli = fileURLToPath(new URL('src/cli/main.js', dist))
   const samples = {
     import: [] as number[],
@@ -37,13 +37,13 @@ export async function measureW8(
     samples.createSkein.push(createMs)
     samples['first token'].push(firstTokenMs)
     samples['first token since start'].push(sinceStartMs)
-    samples['node alone'].push(await wallMs(['-e', '0']))
-    if (existsSync(cli)) samples['--help'].push(await wallMs([cli, '--help']))
+    samples['node alone'].push(await wallMs(['-e', '0'], binary))
+    if (existsSync(cli)) samples['--help'].push(await wallMs([cli, '--help'], binary))
   }
   for (const [what, values] of Object.entries(samples)) {
     const contender =
       what === 'node alone'
-        ? { contender: 'node', kind: 'floor' as const }
+        ? { contender: skein.node ? `node ${skein.node.version}` : 'node', kind: 'floor' as const }
         : { contender: skein.name, kind: skein.kind }
     if (values.length > 0) figures.add({ w: 'w8', ...contender, what, unit: 'ms' }, values)
   }

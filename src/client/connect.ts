@@ -23,6 +23,7 @@ import type {
 import { followEvents } from './event-source.js'
 import { createRemoteThread, eventsAt } from './thread.js'
 import type { RemoteThread } from './thread.js'
+import { createDiff } from './travel.js'
 import { Transport, at, checkKnown, encodePart, pairOf, toBase64 } from './transport.js'
 import type { RemoteOptions, RequestParts } from './transport.js'
 
@@ -65,7 +66,10 @@ export interface RemoteHeads extends Omit<DirectoryPage, 'removed'> {
   readonly removed: readonly string[]
 }
 
-export interface RemoteSkein extends Pick<SkeinClient, 'deadLetters' | 'modelWaits' | 'hosted' | 'hosts' | 'close'> {
+export interface RemoteSkein extends Pick<
+  SkeinClient,
+  'deadLetters' | 'diff' | 'modelWaits' | 'hosted' | 'hosts' | 'close'
+> {
   readonly threads: {
     create(options: RemoteCreateThread & WaitOptions): Promise<RemoteThread>
     get(id: string): Promise<RemoteThread>
@@ -105,6 +109,7 @@ export function connect(url: string, options: RemoteOptions = {}): RemoteSkein {
     },
     deadLetters: createDeadLetters(transport),
     effects: createEffects(transport),
+    diff: createDiff(transport),
     events: ({ root, ...rest }) => eventsAt(transport, at`/trees/${root}/events`, rest),
     stream: ({ heads, trees = [], inboxes = [], from, signal }) =>
       followEvents(transport, {

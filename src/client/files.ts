@@ -1,36 +1,58 @@
 /** The files of a thread over HTTP. Errors have the codes of Node, as in the local API. */
-import type { FileStat, Files } from '../index.js'
+import { pointText } from '../core/point.js'
+import type { FileStat, Files, Point } from '../index.js'
 import { at } from './transport.js'
 import type { Transport } from './transport.js'
 
-export type RemoteFiles = Pick<
+/** Files to be read. */
+export type RemoteFilesThen = Pick<
   Files,
-  | 'readFile'
-  | 'readStream'
-  | 'writeStream'
-  | 'stat'
-  | 'lstat'
-  | 'readlink'
-  | 'realpath'
-  | 'exists'
-  | 'readdir'
-  | 'rm'
-  | 'usage'
-> & {
-  /** Makes the directories above it. */
-  writeFile(path: string, content: string | Uint8Array): Promise<void>
-}
+  'readFile' | 'readStream' | 'stat' | 'lstat' | 'readlink' | 'realpath' | 'exists' | 'readdir' | 'usage'
+>
+
+export type RemoteFiles = RemoteFilesThen &
+  Pick<Files, 'writeStream' | 'rm'> & {
+    /** Makes the directories above it. */
+    writeFile(path: string, content: string | Uint8Array): Promise<void>
+    /** The files as they were at a point, to be read. */
+    at(point: Point): Promise<RemoteFilesThen>
+  }
+
+type Address = (path: string) => string
 
 export function createFiles(transport: Transport, thread: string): RemoteFiles {
   const base = at`/threads/${thread}/files/`
-  const address = (path: string): string => base + resolved(path).map(encodeURIComponent).join('/')
+  const address: Address = (path) => base + resolved(path).map(encodeURIComponent).join('/')
+  return {
+    ...createReading(transport, address, {}),
+    async at(point) {
+      const then = createReading(transport, address, { at: pointText(point) })
+      // A point that is not there is told at once, as in the local API.
+      await then.usage()
+      return then
+    },
+    writeFile: (path, content) =>
+      transport.done(address(path), {
+        method: 'PUT',
+        bytes: typeof content === 'string' ? content : new Uint8Array(content),
+      }),
+    writeStream: (path, content, { mode } = {}) =>
+      transport.done(address(path), { method: 'PUT', query: { mode }, bytes: toStream(content), again: false }),
+    rm: (path, { recursive, force } = {}) =>
+      transport.done(address(path), { method: 'DELETE', query: { recursive, force } }),
+  }
+}
+
+type Then = { readonly at?: string }
+
+function createReading(transport: Transport, address: Address, then: Then): RemoteFilesThen {
   const read = async (path: string): Promise<Response> => {
     // A directory would be listed, which is no content.
     const { kind } = await stat(path)
     if (kind === 'dir') throw fileError('EISDIR', `EISDIR: illegal operation on a directory, read '${path}'`)
-    return transport.ask(address(path))
+    return transport.ask(address(path), { query: then })
   }
-  const stat = (path: string): Promise<FileStat> => transport.json(address(path), { query: { stat: true } })
+  const stat = (path: string): Promise<FileStat> => transport.json(address(path), { query: { stat: true, ...then } })
   function readFile(path: string): Promise<Uint8Array>
   function readFile(path: string, encoding: 'utf8'): Promise<string>
   async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
@@ -47,39 +69,32 @@ export function createFiles(transport: Transport, thread: string): RemoteFiles {
         yield value
       }
     },
-    writeFile: (path, content) =>
-      transport.done(address(path), {
-        method: 'PUT',
-        bytes: typeof content === 'string' ? content : new Uint8Array(content),
-      }),
-    writeStream: (path, content, { mode } = {}) =>
-      transport.done(address(path), { method: 'PUT', query: { mode }, bytes: toStream(content), again: false }),
     stat,
-    ...createLinks(transport, address),
-    usage: () => transport.json(base, { query: { usage: true } }),
+    ...createLinks(transport, address, then),
+    usage: () => transport.json(address('/'), { query: { usage: true, ...then } }),
     exists: (path) =>
       stat(path).then(
         () => true,
         (thrown: unknown) => (isMissing(thrown) ? false : Promise.reject(thrown)),
       ),
     async readdir(path) {
-      const listing = { query: { list: true } }
+      const listing = { query: { list: true, ...then } }
       const { entries } = await transport.json<{ entries: readonly { readonly name: string }[] }>(
         address(path),
         listing,
       )
       return entries.map(({ name }) => name)
     },
-    rm: (path, { recursive, force } = {}) =>
-      transport.done(address(path), { method: 'DELETE', query: { recursive, force } }),
   }
 }
 
 function createLinks(
   transport: Transport,
-  address: (path: string) => string,
+  address: Address,
+  then: Then,
 ): Pick<Files, 'lstat' | 'readlink' | 'realpath'> {
-  const link = (path: string): Promise<FileStat & Link> => transport.json(address(path), { query: { link: true } })
+  const link = (path: string): Promise<FileStat & Link> =>
+    transport.json(address(path), { query: { link: true, ...then } })
   return {
     async lstat(path) {
       const { target: _, real: __, ...rest } = await link(path)

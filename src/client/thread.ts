@@ -25,6 +25,8 @@ import { createReads } from './reads.js'
 import { createRemoteRun } from './run.js'
 import type { RemoteRun } from './run.js'
 import { at, checkKnown, toBase64 } from './transport.js'
+import { createTravel } from './travel.js'
+import type { RemoteTravel } from './travel.js'
 import { createRemoteView } from './view.js'
 import type { RemoteThreadView } from './view.js'
 import type { RequestParts, Transport } from './transport.js'
@@ -60,7 +62,7 @@ type AsLocal =
   | 'context'
   | 'export'
 
-export interface RemoteThread extends Pick<Thread, AsLocal> {
+export interface RemoteThread extends Pick<Thread, AsLocal>, RemoteTravel<RemoteThread> {
   /** Says something to it: a text, or an object with `text` and any of the options. */
   send(message: string | RemoteSendMessage, options?: RemoteSendOptions): RemoteRun
   /** The run of an earlier message. */
@@ -142,6 +144,7 @@ export function createRemoteThread(transport: Transport, { thread: id, agent, ta
     settled: (options = {}) => untilSettled(transport, path, options),
     files: createFiles(transport, id),
     ...createStored(transport, path),
+    ...createTravel(transport, path, (each) => createRemoteThread(transport, each)),
   }
 }
 

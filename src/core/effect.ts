@@ -61,6 +61,13 @@ export interface RemovalEffect {
   readonly key: 'removal'
 }
 
+/** All that was to be undone is: the past that the thread goes back to is read. */
+export interface RewindEffect {
+  readonly kind: 'rewind'
+  readonly key: string
+  readonly to: number
+}
+
 export type Effect =
   | ModelEffect
   | ContextEffect
@@ -69,6 +76,7 @@ export type Effect =
   | DeadlineEffect
   | ScheduleEffect
   | RemovalEffect
+  | RewindEffect
 
 export type Outcome =
   /** `whole`: the value is too long for the journal, so it is cut to its beginning as text; the blob has all of it. */
@@ -88,4 +96,5 @@ export const resultHookKey = (step: number, index: number): string => `hook/step
 export const stopHookKey = (run: string, step: number): string => `hook/stop/${run}/${step}`
 export const callDeadlineKey = (step: number, index: number): string => `deadline/call/${step}/${index}`
 export const scheduleKey = (id: string): string => `schedule/${id}`
+export const rewindKey = (run: string): string => `rewind/${run}`
 export const turnDeadlineKey = (run: string): string => `deadline/turn/${run}`

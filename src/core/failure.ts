@@ -82,6 +82,7 @@ const codes = {
     'CHILD_FAILED',
     'SESSION_FAILED',
     'BUDGET_SPENT',
+    'REVERT_FAILED',
   ],
   /** The operator must look at the store. */
   operator: [

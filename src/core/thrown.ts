@@ -69,10 +69,11 @@ export function maskThrown(thrown: Thrown, mask: { text(text: string): string; j
   }
 }
 
-/** Skein's own modules, of the sources or of what was built of them; and those of them that import an app. */
+/** Skein's own modules, of the sources or of what was built of them. */
 const root = new URL('../../', import.meta.url).pathname
-const own = ['src/', 'actors/', 'workers/'].map((folder) => root + folder)
-const loaders = ['src/runtime/app/', 'workers/'].map((folder) => root + folder)
+const own = ['src/', 'actors/', 'workers/', 'lib/'].map((folder) => root + folder)
+/** The function that loads an app (runtime/app/load.ts); a bundle may have numbered it. */
+const loader = /at (?:async )?loadFrom\d* /
 const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(?:\?again=\d+)?:(\d+:\d+)\)?$/
 
 /**
@@ -87,7 +88,7 @@ export function sourceLineOf(thrown: unknown): string | undefined {
     if (file === undefined || file.includes('/node_modules/')) continue
     if (!own.some((folder) => file.startsWith(folder))) return `${file}:${number}`
     // What is below the loader is whoever loads the app.
-    if (loaders.some((folder) => file.startsWith(folder))) return undefined
+    if (loader.test(line)) return undefined
   }
   return undefined
 }

@@ -6,8 +6,10 @@
  * - A handler has no state but its open streams and the views that they tell: several may serve one skein, and
  *   several skeins have several handlers.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { z } from 'zod'
@@ -15,14 +17,17 @@ import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
 import { defined } from '../core/defined.js'
 import { SkeinError } from '../index.js'
+import { dropBody, jsonResponse, platformResponse, writeAnswer } from './answer.js'
 import { createAuthenticator } from './auth/authenticate.js'
 import type { Auth, Authenticator } from './auth/authenticate.js'
 import { checkSite } from './auth/foreign-site.js'
 import { checkAccess, everyone } from './auth/principal.js'
 import type { Principal } from './auth/principal.js'
+import { OpenRequests } from './open-requests.js'
 import { createOpenApi } from './openapi.js'
 import { servePage } from './page-files.js'
 import { HttpProblem, badRequest, problemResponse, toProblem } from './problem.js'
+import { RequestBodies } from './request-body.js'
 import type { Route, ServedSkein, StreamLimits } from './route.js'
 import { OpenStreams } from './stream/open-streams.js'
 import { TreeFeeds } from './stream/tree-feeds.js'
@@ -94,28 +99,36 @@ export function createHandler(skein: ServedSkein, options: HandlerOptions): Skei
   const app = new Hono()
   for (const each of routes)
     app.on(each.method.toUpperCase(), honoPath(each.path), (context) => server.serve(each, context))
-  app.get('/openapi.json', async ({ req }) => Response.json(openapiOf((await server.knows(req.raw)) ? skein : {})))
+  app.get('/openapi.json', async ({ req }) => jsonResponse(openapiOf((await server.knows(req.raw)) ? skein : {})))
   for (const path of ['/ui', '/ui/*'])
     app.get(path, ({ req }) => pageAt(req.path.slice(`${options.basePath ?? ''}/ui`.length), req.raw))
   app.notFound((context) => problemResponse(notFound(context)))
   const base = options.basePath === undefined ? app : new Hono().route(options.basePath, app)
   if (base !== app) base.notFound((context) => problemResponse(notFound(context)))
-  const fetch = async (request: Request): Promise<Response> => server.withCors(request, () => base.fetch(request))
+  const answer = async (request: Request): Promise<Response> => server.withCors(request, () => base.fetch(request))
   const listen = getRequestListener(
-    (request, { incoming }) => {
-      server.noteParsed(request, incoming)
-      return fetch(request)
+    async (request, { incoming, outgoing }) => {
+      server.bodies.noteParsed(request, incoming)
+      if (!isPlain(outgoing)) return platformResponse(await answer(request))
+      server.requests.enter(request, outgoing)
+      const response = await answer(request)
+      return writeAnswer(response, outgoing) ? RESPONSE_ALREADY_SENT : response
     },
     { overrideGlobalObjects: false },
   )
   return {
-    fetch,
+    fetch: async (request) => platformResponse(await answer(request)),
     node: listen,
     get openapi() {
       return openapiOf(skein)
     },
     close: () => server.close(),
   }
+}
+
+/** Not one of HTTP/2, whose answers have another form. */
+function isPlain(outgoing: object): outgoing is ServerResponse {
+  return outgoing instanceof ServerResponse
 }
 
 /** With the endpoints of the app, as it is now. */
@@ -170,14 +183,13 @@ class RouteServer {
   readonly #clock: Clock
   readonly #limits: Omit<StreamLimits, 'enter'>
   readonly #open: OpenStreams
-  readonly #maxBodyBytes: number
+  readonly bodies: RequestBodies
+  readonly requests = new OpenRequests()
   readonly #publicUrl: string | undefined
   readonly #origins: ReadonlySet<string>
   readonly #warn: (what: string, thrown: unknown) => void
   readonly #closed = new AbortController()
   readonly #views: Views
-  /** Bodies that a parser of the service has read before. */
-  readonly #parsed = new WeakMap<Request, unknown>()
 
   constructor(skein: ServedSkein, options: HandlerOptions) {
     const { auth, maxBodyBytes = 2 ** 20, clock = systemClock } = options
@@ -189,7 +201,7 @@ class RouteServer {
     const feeds = new TreeFeeds(skein, { maxBuffered })
     this.#limits = { heartbeatMs, maxBuffered, feeds }
     this.#open = new OpenStreams(maxStreams)
-    this.#maxBodyBytes = maxBodyBytes
+    this.bodies = new RequestBodies(maxBodyBytes)
     this.#publicUrl = options.publicUrl?.replace(/\/+$/, '')
     this.#origins = new Set(options.cors)
     this.#warn = options.warn ?? ((what, thrown) => process.emitWarning(`${what}: ${String(thrown)}`))
@@ -203,14 +215,14 @@ class RouteServer {
       checkSite(request, this.#origins)
       const params = paramsOf(route, context)
       const principal = await this.#admit(route, params, context)
-      const body = route.body ? await this.#bodyOf(request) : undefined
+      const body = route.body ? await this.bodies.json(request) : undefined
       const { tokens, mayTag } = this.#authenticator
       const answer = await route.call({
         skein: this.#skein,
         principal,
-        request: route.takesAny ? this.#whole(request) : request,
+        request: route.takesAny ? this.bodies.whole(request) : request,
         clock: this.#clock,
-        signal: AbortSignal.any([this.#closed.signal, request.signal]),
+        signal: this.requests.signalOf(request) ?? AbortSignal.any([this.#closed.signal, request.signal]),
         streams: { ...this.#limits, enter: () => this.#open.enter(principal) },
         views: this.#views,
         warn: this.#warn,
@@ -224,8 +236,7 @@ class RouteServer {
       const whole = answer instanceof Response ? answer : answerOf(route, answer)
       const { ends } = principal
       const response = ends === undefined ? whole : streamedUntil(whole, ends, this.#clock)
-      // Nobody will read it, nor leave it.
-      if (request.method === 'HEAD') await response.body?.cancel()
+      if (request.method === 'HEAD') await dropBody(response)
       return response
     } catch (thrown) {
       const problem = toProblem(thrown)
@@ -251,82 +262,6 @@ class RouteServer {
     return principal
   }
 
-  /** Services often parse JSON before they look at the path: then nothing is left to be read. */
-  noteParsed(request: Request, incoming: object): void {
-    if ('body' in incoming && incoming.body !== undefined && 'readableEnded' in incoming && incoming.readableEnded)
-      this.#parsed.set(request, incoming.body)
-  }
-
-  async #bodyOf(request: Request): Promise<unknown> {
-    if (this.#parsed.has(request)) {
-      checkJson(request)
-      return this.#parsed.get(request)
-    }
-    const text = await this.#textOf(request)
-    if (text === '') return undefined
-    checkJson(request)
-    try {
-      return JSON.parse(text)
-    } catch {
-      throw badRequest('the body is no JSON')
-    }
-  }
-
-  /** For code of the app: a request of the platform, with the body as it may be, or as it was parsed before. */
-  #whole(request: Request): Request {
-    const { url, method, headers, signal } = request
-    const parts = { method, headers, signal }
-    if (this.#parsed.has(request))
-      return new Request(url, { ...parts, body: JSON.stringify(this.#parsed.get(request)) })
-    if (method === 'GET' || method === 'HEAD' || !request.body) return new Request(url, parts)
-    const limit = this.#bodyLimit()
-    if (Number(headers.get('content-length') ?? 0) > this.#maxBodyBytes) throw limit
-    let left = this.#maxBodyBytes
-    const counted = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        left -= chunk.length
-        if (left < 0) controller.error(limit)
-        else controller.enqueue(chunk)
-      },
-    })
-    return new Request(url, { ...parts, body: request.body.pipeThrough(counted), duplex: 'half' })
-  }
-
-  #bodyLimit(): HttpProblem {
-    return new HttpProblem(
-      { status: 413, code: 'TOO_LARGE' },
-      `a body has at most ${this.#maxBodyBytes} bytes; files are written with PUT /threads/{thread}/files/{path}`,
-    )
-  }
-
-  async #textOf(request: Request): Promise<string> {
-    const bytes = await this.#bytesOf(request)
-    try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    } catch {
-      throw badRequest('the body is no UTF-8')
-    }
-  }
-
-  /** A body whose length was said is read without a stream of its own, which would cost more than most routes. */
-  async #bytesOf(request: Request): Promise<ArrayBuffer | Uint8Array> {
-    const length = request.headers.get('content-length')
-    if (Number(length ?? 0) > this.#maxBodyBytes) throw this.#bodyLimit()
-    if (length !== null && request.headers.get('transfer-encoding') === null) {
-      const bytes = await request.arrayBuffer()
-      if (bytes.byteLength > this.#maxBodyBytes) throw this.#bodyLimit()
-      return bytes
-    }
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of request.body ?? []) {
-      size += chunk.length
-      if (size > this.#maxBodyBytes) throw this.#bodyLimit()
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks)
-  }
-
   /** Answers preflights of the sites that may use it, and names them; others get no header. */
   async withCors(request: Request, answer: () => Response | Promise<Response>): Promise<Response> {
     const origin = request.headers.get('origin')
@@ -349,23 +284,15 @@ class RouteServer {
 
   close(): void {
     this.#closed.abort()
+    this.requests.close()
     this.#views.close()
   }
-}
-
-/** A form of another site could send other types without asking first. */
-function checkJson(request: Request): void {
-  const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/([\w.+-]+\+)?json\b/i.test(type))
-    throw badRequest(
-      `the body must be JSON: send the header "content-type: application/json", not ${JSON.stringify(type)}`,
-    )
 }
 
 function answerOf({ answer }: Route, value: unknown): Response {
   return answer.status === 204
     ? new Response(null, { status: 204 })
-    : Response.json(value, { status: answer.status, headers: { 'cache-control': 'no-store' } })
+    : jsonResponse(value, { status: answer.status, headers: { 'cache-control': 'no-store' } })
 }
 
 /** Decoded once. What `{path*}` stands for is what follows the part before it. */

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import { SkeinError } from '../index.js'
+import { jsonResponse } from './answer.js'
 import type { FailureCode } from '../index.js'
 
 /** Codes that only the server has. */
@@ -67,6 +68,7 @@ const statuses: Partial<Record<FailureCode, number>> = {
   TOOL_PATH_ESCAPE: 400,
   FILES_QUOTA: 413,
   COMMAND_REFUSED: 409,
+  EFFECTS_CROSSED: 409,
   QUOTA_REACHED: 429,
   MODEL_RATE_LIMITED: 503,
   STREAM_LAGGED: 503,
@@ -106,6 +108,7 @@ const toldFields: ReadonlySet<string> = new Set([
   'tag',
   'limit',
   'hosted',
+  'crossing',
 ])
 
 /** Whatever was thrown, as a problem; what is none of ours tells nothing about itself. */
@@ -161,7 +164,7 @@ export function problemResponse({ status, code, message, data, headers }: HttpPr
     ...(data && Object.keys(data).length > 0 && { data }),
     ...more,
   }
-  return new Response(JSON.stringify(body), {
+  return jsonResponse(body, {
     status,
     headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
   })

@@ -1,5 +1,6 @@
 /** Schemas that several routes share: ids, amounts, and what threads look like over HTTP. */
 import { z } from 'zod'
+import { parsePoint, pointForms } from '../core/point.js'
 
 /** Ids of threads, also of children. */
 export const threadId = z
@@ -11,6 +12,17 @@ export const callIdText = z.string().regex(/^[\w-]{1,64}$/, 'an id of a call loo
 /** A number in a query. */
 export const count = (most: number) => z.coerce.number().int().min(0).max(most)
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+
+/** A point in a query. */
+export const pointInQuery = z
+  .string()
+  .max(256)
+  .transform((text, context) => {
+    const point = parsePoint(text)
+    if (point) return point
+    context.addIssue({ code: 'custom', message: `a point is ${pointForms}` })
+    return z.NEVER
+  })
 
 export const budget = z
   .strictObject({

@@ -12,6 +12,7 @@ import { peopleRoutes } from './routes/people.js'
 import { serviceRoutes } from './routes/service.js'
 import { streamRoutes } from './routes/streams.js'
 import { threadRoutes } from './routes/threads.js'
+import { travelRoutes } from './routes/travel.js'
 import { viewRoutes } from './routes/views.js'
 import { uiRoutes } from './routes/ui.js'
 
@@ -20,6 +21,7 @@ export const routes: readonly Route[] = [
   ...threadRoutes,
   ...messageRoutes,
   ...inspectRoutes,
+  ...travelRoutes,
   ...streamRoutes,
   ...viewRoutes,
   ...fileRoutes,

@@ -17,6 +17,8 @@ import type { FileSource } from '../files/port.js'
 export type BodyPart =
   | { readonly part: 'execute' }
   | { readonly part: 'probe' }
+  /** Undoes what `execute` has done, under the key of that call. */
+  | { readonly part: 'revert' }
   /** `onResponseReceived`, with the answer of the person. */
   | { readonly part: 'respond'; readonly answer: Json }
 

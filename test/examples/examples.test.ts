@@ -58,6 +58,7 @@ test('every example has a test here and is a short read', () => {
     '15-skills',
     '16-real-model',
     '17-express',
+    '18-next-and-usechat',
     '19-openai-client',
     '20-mcp',
     '21-a2a',
@@ -374,6 +375,16 @@ test('H4: 17-express: a service mounts Skein in ten lines, and plain HTTP does t
     'turn.started',
     'call.decided',
     'turn.ended',
+  ])
+})
+
+test('H1, H4: 18-next-and-usechat: a page is closed, another goes on with the answer, and a person approves in the chat', async () => {
+  expect((await printed(main('18-next-and-usechat'))).trimEnd().split('\n')).toEqual([
+    'first page: Let me see.',
+    'second page: Let me see. order 17 was lost in Porto.',
+    'resend {"order":17}: may it?',
+    'second page: order 17 leaves today.',
+    'the thread has 8 messages',
   ])
 })
 

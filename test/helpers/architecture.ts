@@ -53,8 +53,10 @@ const zones: Readonly<Record<string, Zone>> = {
   'src/testing.ts': {
     ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/sim', 'src/replay', 'src/index.ts'],
   },
-  'src/cli': { ours: [...doors, 'src/server.ts', 'src/client.ts', 'src/observe.ts', 'src/core/defined.ts'] },
-  'src/http': { ours: [...doors, 'src/core/defined.ts', 'src/core/clock.ts'] },
+  'src/cli': {
+    ours: [...doors, 'src/server.ts', 'src/client.ts', 'src/observe.ts', 'src/core/defined.ts', 'src/core/point.ts'],
+  },
+  'src/http': { ours: [...doors, 'src/core/defined.ts', 'src/core/clock.ts', 'src/core/point.ts'] },
   'src/server.ts': { ours: ['src/http'] },
   'src/observe.ts': { ours: ['src/observe'] },
   // Runs in browsers: no package, nothing of Node, and of Skein the words alone.

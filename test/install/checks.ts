@@ -152,7 +152,9 @@ async function checkModules(dist: string): Promise<void> {
   )
   const quiet = modules.filter(
     (path) =>
-      !['cli/main.js', 'workers/thread/process.js', 'sandbox/thread.js'].some((begins) => path.endsWith(begins)),
+      !['cli/main.js', 'thread/process.js', 'sandbox/thread.js'].some(
+        (begins) => path.endsWith(begins) || path.endsWith(`-${begins.replace('/', '-')}`),
+      ),
   )
   const program = `for (const path of ${JSON.stringify(quiet)}) await import(path)`
   await mustRun(dist, process.execPath, ['--input-type=module', '--eval', program])

@@ -99,6 +99,7 @@ function begin(tool: ToolDefinition, { run, args }: ToolJob, state: ToolState): 
     )
   }
   if (run.part === 'probe') return tool.probe?.(state, parsed.data)
+  if (run.part === 'revert') return tool.revert?.(state, parsed.data)
   if (typeof tool.execute === 'function') return tool.execute(state, parsed.data)
   if (tool.onToolCalled) return tool.onToolCalled(state, parsed.data)
   throw new SkeinError('TOOL_NOT_ALLOWED', `${tool.name} has no body: it is answered by the caller of the thread`)

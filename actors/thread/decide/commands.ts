@@ -28,6 +28,7 @@ import type { HeldSlot, Slot } from '../calls/slots.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
 import { isAttempt } from '../children/supervision.js'
+import { decideRewind } from '../travel/rewind.js'
 
 type CommandByKind = { readonly [Each in ResolvedCommand as Each['kind']]: Each }
 
@@ -51,6 +52,7 @@ const handlers: { readonly [Of in Kind]: Handler<Of> } = {
   resume: (state, command, { id, context }) => resumeThread(state, command, turnStarted(state, id, context)),
   grant: (state, command, { id, context }) => raiseBudget(state, command, turnStarted(state, id, context)),
   terminate: terminateThread,
+  rewind: (state, command, { id }) => decideRewind(state, command, id),
   delete: removeThread,
   decide,
   answer,

@@ -32,7 +32,12 @@ interface HookedMail {
 
 /** A command as definitions resolve it: a call as it would be recorded. */
 export type ResolvedCommand =
-  | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' }>
+  | Exclude<Command, { readonly kind: 'call' | 'decide' | 'create' | 'message' | 'rewind' }>
+  /** `past`: what it goes back to, unless something is undone first; `reverts`: the calls that do so. */
+  | (Omit<Extract<Command, { readonly kind: 'rewind' }>, 'reverts'> & {
+      readonly past?: Past
+      readonly reverts?: readonly RecordedCall[]
+    })
   | (Extract<Command, { readonly kind: 'message' }> & HookedMail)
   /** `stored`: messages that hooks give it besides. `past`: what a fork begins with. */
   | (Extract<Command, { readonly kind: 'create' }> &

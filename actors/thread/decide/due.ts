@@ -25,6 +25,7 @@ import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
 import { isStopped } from '../turn/last-answer.js'
 import { hasSpoken, isFinal, stepsOf } from '../turn/session.js'
+import { dueRevertEnd } from '../travel/rewind.js'
 import { dueHold } from '../variables.js'
 import type { NeededVariables } from '../variables.js'
 
@@ -50,9 +51,15 @@ type DueFact = (state: ThreadState, context: DueContext) => Fact | undefined
  */
 const always: readonly DueFact[] = [dueReport, dueDeferredChild, dueRestartedChild]
 const withoutTurn: readonly DueFact[] = [...always, dueOfChildren, dueThreadEnd, dueTurn, dueUsageReport]
-const duringCalls: readonly DueFact[] = [...always, dueTermination, dueVariables, dueOfChildren, dueCall]
+const duringCalls: readonly DueFact[] = [...always, dueTermination, dueRevertEnd, dueVariables, dueOfChildren, dueCall]
 const beforeImmediateCalls: readonly DueFact[] = [...always, dueTermination, dueVariables]
-const betweenSteps: readonly DueFact[] = [...beforeImmediateCalls, dueImmediateCalls, dueQueuedCalls, dueTurnEnd]
+const betweenSteps: readonly DueFact[] = [
+  ...beforeImmediateCalls,
+  dueRevertEnd,
+  dueImmediateCalls,
+  dueQueuedCalls,
+  dueTurnEnd,
+]
 
 /** The fact that the state itself calls for, if any. */
 export function due(state: ThreadState, context: DueContext): Fact | undefined {
@@ -132,7 +139,7 @@ function dueTurn(state: ThreadState, context: DueContext): Fact | undefined {
 /** The model is to be asked, and whoever it speaks for has not spoken here before. */
 function awaitsImmediateCalls(state: ThreadState): boolean {
   const { turn, slots, position } = state
-  if (!turn || turn.stop || slots.open > 0 || position.work !== 'thinking') return false
+  if (!turn || turn.stop || turn.rewind || slots.open > 0 || position.work !== 'thinking') return false
   return !hasSpoken(state)
 }
 
@@ -147,7 +154,7 @@ function dueImmediateCalls(state: ThreadState, { immediateCalls = [] }: DueConte
 /** A step that no model asks for: calls that were queued. */
 function dueQueuedCalls(state: ThreadState, { maxSteps = Infinity }: DueContext): Fact | undefined {
   const { turn, queuedCalls, step, position } = state
-  if (!turn || position.work !== 'thinking' || isFinal(turn)) return undefined
+  if (!turn || turn.rewind || position.work !== 'thinking' || isFinal(turn)) return undefined
   if (!queuedCalls.some(({ notBefore }) => notBefore <= step)) return undefined
   const queued = queuedCalls.map(({ call }) => call)
   const last = stepsOf(turn) + 1 >= maxSteps

@@ -9,6 +9,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import type { ContextReduced } from '../../../src/core/records/context.js'
 import type { HookDecided } from '../../../src/core/records/hook.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
+import type { Past } from '../../../src/core/records/travel.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { noFacts, turnEnded } from './decision.js'
 import type { Decision, DecisionContext } from './decision.js'
@@ -19,6 +20,7 @@ import type { Slot } from '../calls/slots.js'
 import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
+import { pastRead } from '../travel/rewind.js'
 
 export type Landing =
   /** `rules`: what the agent's definitions say about it. */
@@ -40,6 +42,8 @@ export type Landing =
   /** What hooks decided; `key`: of the effect that asked them. */
   | { readonly kind: 'hook'; readonly key: string; readonly decided: HookDecision }
   | { readonly kind: 'deadline'; readonly key: string }
+  /** The past that the thread goes back to was read. */
+  | { readonly kind: 'past'; readonly key: string; readonly past: Past }
   /** The time of a scheduled call has come; `call` is made with the tool as it is defined now. */
   | { readonly kind: 'scheduled'; readonly id: string; readonly call: RecordedCall }
 
@@ -67,12 +71,17 @@ export function land(state: ThreadState, landing: Landing, context: DecisionCont
       return parked(state, landing)
     case 'hook':
       return decidedByHooks(state, turn, landing)
+    case 'past':
+      return pastRead(state, turn, landing)
     case 'deadline':
-      if (landing.key !== turnDeadlineKey(turn.run)) return approvalExpired(state, landing.key, context)
-      return context.now < (turn.deadlineAt ?? Infinity)
-        ? noFacts
-        : { facts: [turnEnded(turn, { reason: 'deadline' })] }
+      return deadlinePassed(state, landing, context)
   }
+}
+
+function deadlinePassed(state: ThreadState, { key }: LandingOf<'deadline'>, context: DecisionContext): Decision {
+  const { turn } = state
+  if (!turn || key !== turnDeadlineKey(turn.run)) return approvalExpired(state, key, context)
+  return context.now < (turn.deadlineAt ?? Infinity) ? noFacts : { facts: [turnEnded(turn, { reason: 'deadline' })] }
 }
 
 /** A turn that has stopped keeps its reason where the last answer fails: it has all but that. */

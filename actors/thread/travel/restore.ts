@@ -33,8 +33,7 @@ export function restore(state: ThreadState, then: ThreadState, record: Rewound):
     lastTurn,
     values,
     contexts: structuredClone(then.contexts),
-    queue: [...then.queue],
-    queuedCalls: [],
+    queue: [...then.queue, ...newlyQueued(state, then)],
     turn: undefined,
     slots: createSlots([]),
     envOfStep: undefined,
@@ -67,6 +66,12 @@ function keptSchedules(now: Json | undefined, before: Json | undefined): Json | 
   const there = new Set(schedulesIn(before).map(({ id }) => id))
   const kept = schedulesIn(now).filter(({ id }) => there.has(id))
   return kept.length === 0 ? undefined : kept.map((each) => ({ ...each }))
+}
+
+/** What came while effects were undone waits for the thread that it finds. */
+function newlyQueued({ queue }: ThreadState, then: ThreadState): ThreadState['queue'] {
+  const known = new Set(then.queue.map(({ message }) => message.id))
+  return queue.filter(({ message }) => !known.has(message.id))
 }
 
 function endNewChildren(state: ThreadState, then: ThreadState): void {

@@ -195,6 +195,7 @@ export function takeQueued(state: ThreadState): void {
 
 /** Nobody would answer in a turn that is about to end; and each side is spoken to in its turn. */
 function mustWait(turn: Turn | undefined, { delivery, message }: QueuedMessage): boolean {
+  if (turn?.rewind) return true
   if (delivery === 'store') return false
   return delivery === 'new_turn' || turn?.stop !== undefined || !isFor(message, turn?.session)
 }

@@ -28,7 +28,7 @@ import type { QueuedCall, ThreadState, Turn } from '../state.js'
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
 
 export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
-  const { run, at, deadlineAt, limits, session, rules } = record
+  const { run, at, deadlineAt, limits, session, rules, rewind } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
   // A turn that failed, or that has more to say, is resumed: its messages begin where that turn's did.
@@ -69,6 +69,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     checked: undefined,
     goneOn: 0,
     callResults: undefined,
+    rewind,
     trace: traceOfTurn(state, record, resumes),
   }
   openViews(state, rules)

@@ -194,6 +194,14 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('pause'), reason, tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('resume'), tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
+  /** `seen`: the last record that its sender knew. `reverts`: calls whose effects are undone first, in this order. */
+  z.strictObject({
+    kind: z.literal('rewind'),
+    to: count.min(1),
+    seen: count,
+    reverts: z.array(z.strictObject({ step: count, index: count })).exactOptional(),
+    forced: yes,
+  }),
   /** Of a root: it goes with its whole tree. `createdAt`: the thread that is meant, if its id is used again. */
   z.strictObject({ kind: z.literal('delete'), terminate: set, createdAt: z.number().exactOptional() }),
   z.strictObject({

@@ -190,6 +190,8 @@ export interface TurnStarted {
   /** Two sides speak by turns: which is first, and after how many turns of each the session ends. */
   readonly session?: { readonly side: SideName; readonly maxTurns: number }
   readonly rules?: TurnRules
+  /** Its calls undo effects; when all are undone, the thread goes back to this record. */
+  readonly rewind?: { readonly to: number }
   /** Its host traces it, and its sender gave no trace: it begins one of its own (`ownTrace`). */
   readonly traced?: true
 }

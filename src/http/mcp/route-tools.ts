@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
+import { platformResponse } from '../answer.js'
 import { checkAccess } from '../auth/principal.js'
 import type { Scope } from '../auth/principal.js'
 import { openApiSchema } from '../openapi.js'
@@ -86,8 +87,10 @@ export async function callRoute(scene: McpScene, target: Route, args: Arguments)
     query: inQuery,
     body: bodyOf(target, own),
   })
-  if (!(given instanceof Response) || target.answer.type === 'bytes') return given
-  return given.status === 204 ? { done: true } : given.json()
+  if (!(given instanceof Response)) return given
+  const response = platformResponse(given)
+  if (target.answer.type === 'bytes') return response
+  return response.status === 204 ? { done: true } : response.json()
 }
 
 /** Takes the fields of a path or a query out of the arguments; there they are texts. */

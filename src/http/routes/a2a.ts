@@ -1,4 +1,5 @@
 /** Routes of A2A 1.0: the card of an agent, and its methods over JSON-RPC. */
+import { jsonResponse } from '../answer.js'
 import { createRequire } from 'node:module'
 import { z } from 'zod'
 import { cardOf, protocolVersion } from '../a2a/card.js'
@@ -74,7 +75,7 @@ const call = route({
 const tooDeep = new RpcError(rpcCodes.invalidParams, 'the params are nested too deeply')
 
 function failed(id: string | number | null, thrown: unknown): Response {
-  return Response.json({ jsonrpc: '2.0', id, error: toRpcError(thrown) }, { headers: { 'cache-control': 'no-store' } })
+  return jsonResponse({ jsonrpc: '2.0', id, error: toRpcError(thrown) }, { headers: { 'cache-control': 'no-store' } })
 }
 
 async function answer(
@@ -91,7 +92,7 @@ async function answer(
   const result = await method(scene, params)
   if ('value' in result) {
     const body = { jsonrpc: '2.0', id, result: result.value }
-    return Response.json(body, { headers: { 'cache-control': 'no-store' } })
+    return jsonResponse(body, { headers: { 'cache-control': 'no-store' } })
   }
   const { clock, signal, streams } = scene
   return dataStream((reading) => responses(id, result.stream(reading)), {

@@ -2,12 +2,13 @@
  * Routes of a thread's files, values and schedules. Contents are streamed both ways; a path is decoded once, and one
  * with a NUL or `..` is refused before anything is read.
  */
+import { jsonResponse } from '../answer.js'
 import { z } from 'zod'
 import type { Files } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route } from '../route.js'
-import { count, done, flag, isDone, threadId } from '../schemas.js'
+import { count, done, flag, isDone, pointInQuery, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 const filePath = z
@@ -22,7 +23,7 @@ const readFile = route({
   name: 'read_file',
   summary:
     'A file of a thread (with ranges of bytes), with `list` the entries of a directory, with `stat` what it is, with ' +
-    '`link` what a link is itself and where it leads, with `usage` how much all files take. `at`: as it was after this record.',
+    '`link` what a link is itself and where it leads, with `usage` how much all files take; with `at` as it was then.',
   scope: 'read',
   params: file,
   query: {
@@ -30,24 +31,24 @@ const readFile = route({
     stat: flag.optional(),
     link: flag.optional(),
     usage: flag.optional(),
-    at: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+    at: pointInQuery.optional(),
   },
   answer: { status: 200, type: 'bytes', description: 'The content, `{ entries }`, or `{ kind, size, mode, at }`' },
   async run({ skein, params, query, request }) {
-    const { files: own } = await skein.threads.get(params.thread)
-    const files = await (query.at === undefined ? own.snapshot() : own.at({ seq: query.at }))
+    const all = (await skein.threads.get(params.thread)).files
+    const files = await (query.at ? all.at(query.at) : all.snapshot())
     const path = `/${params.path}`
-    if (query.usage) return Response.json(await files.usage())
-    if (query.link) return Response.json(await linkOf(files, path))
+    if (query.usage) return jsonResponse(await files.usage())
+    if (query.link) return jsonResponse(await linkOf(files, path))
     const stat = await files.stat(path)
     const { kind, size } = stat
-    if (query.stat) return Response.json(stat)
+    if (query.stat) return jsonResponse(stat)
     if (query.list || kind === 'dir') {
       const names = await files.readdir(path)
       const entries = await Promise.all(
         names.map(async (name) => ({ name, ...(await files.lstat(`${path === '/' ? '' : path}/${name}`)) })),
       )
-      return Response.json({ path, entries })
+      return jsonResponse({ path, entries })
     }
     const headers = {
       'content-type': 'application/octet-stream',

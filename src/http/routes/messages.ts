@@ -4,30 +4,17 @@
  * - A message that is sent twice with one id (`id`, or the header `Idempotency-Key`) is one message: a request that
  *   timed out can be sent again.
  */
+import { jsonResponse } from '../answer.js'
 import { z } from 'zod'
-import type { Run, RunResult, Thread, ThreadInfo } from '../../index.js'
-import { systemClock } from '../../core/clock.js'
+import type { Run, Thread } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route, traceOf } from '../route.js'
-import { callIdText, contexts, count, done, flag, isDone, message, messageId, runResult, threadId } from '../schemas.js'
+import { longestWaitMs, outcomeWithin, runOutcome, sendTo, sentMessage } from '../run-outcome.js'
+import type { RunOutcome } from '../run-outcome.js'
+import { callIdText, count, done, flag, isDone, message, messageId, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
-const longestWaitMs = 600_000
-
-const runOutcome = z.object({
-  run: z.string(),
-  result: runResult.optional(),
-  waiting: z
-    .looseObject({ status: z.string() })
-    .optional()
-    .describe('It waits for people: its status, and what is pending'),
-})
-
-const attachment = z.union([
-  z.string().describe('The path of a file of the thread'),
-  z.strictObject({ name: z.string(), base64: z.base64() }).describe('A file that goes with the message'),
-])
 
 const sendMessage = route({
   method: 'post',
@@ -37,14 +24,7 @@ const sendMessage = route({
   scope: 'write',
   params: thread,
   query: { wait: count(longestWaitMs).optional() },
-  body: z.strictObject({
-    text: z.string(),
-    id: messageId.optional(),
-    delivery: z.enum(['steer', 'new_turn']).optional(),
-    silent: z.boolean().optional(),
-    attachments: z.array(attachment).max(64).optional(),
-    context: contexts.optional(),
-  }),
+  body: sentMessage,
   answer: {
     status: 202,
     description: 'The run that answers it; status 200 with `result` where it ended within `wait` milliseconds',
@@ -52,64 +32,19 @@ const sendMessage = route({
   },
   isTool: true,
   async run({ skein, params, query, body, request, signal }) {
-    const { text, id, attachments, ...rest } = body
-    const key = id ?? request.headers.get('idempotency-key') ?? undefined
+    const key = body.id ?? request.headers.get('idempotency-key') ?? undefined
     if (key !== undefined && !messageId.safeParse(key).success)
       throw badRequest('the header Idempotency-Key must be 1 to 128 letters, digits or any of "_-.:"')
     const target = await skein.threads.get(params.thread)
-    const files = attachments?.map((each) =>
-      typeof each === 'string' ? each : { name: each.name, content: Buffer.from(each.base64, 'base64') },
-    )
-    const sent = { ...rest, ...traceOf({ skein, request }), id: key, attachments: files }
-    const run = target.send(text, defined(sent))
+    const run = sendTo(target, body, { ...traceOf({ skein, request }), ...defined({ id: key }) })
     await run.accepted()
     const outcome = query.wait === undefined ? {} : await outcomeWithin({ target, run, signal }, query.wait)
     return runAnswer(run, outcome)
   },
 })
 
-/** Neither: the turn goes on. */
-interface RunOutcome {
-  readonly result?: RunResult
-  /** Nothing goes on before someone has decided or answered. */
-  readonly waiting?: Pick<ThreadInfo, 'status' | 'pending'>
-}
-
-interface AwaitedRun {
-  readonly target: Thread
-  readonly run: Run
-  readonly signal: AbortSignal
-}
-
-/** What a run came to within a time; one that waits for people is not waited for. */
-async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<RunOutcome> {
-  // One controller: signals that are made of others cost more than all else here.
-  const over = new AbortController()
-  const until = { signal: over.signal }
-  const leave = (): void => over.abort()
-  const stop = systemClock.wakeAt(systemClock.now() + waitMs, leave)
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    const ended = run.result(until).then((result): RunOutcome => ({ result }))
-    const stands = target.settled(until).then(({ status, pending }): RunOutcome | Promise<RunOutcome> =>
-      // At rest because it has ended: its result is on its way.
-      pending === undefined ? ended : { waiting: { status, pending } },
-    )
-    // The one that loses is aborted below.
-    for (const each of [ended, stands]) each.catch(() => undefined)
-    return await Promise.race([ended, stands])
-  } catch (thrown) {
-    if (over.signal.aborted || signal.aborted) return {}
-    throw thrown
-  } finally {
-    stop()
-    signal.removeEventListener('abort', leave)
-    over.abort()
-  }
-}
-
 function runAnswer({ id }: Run, { result, waiting }: RunOutcome): Response {
-  return Response.json({ run: id, ...defined({ result, waiting }) }, { status: result ? 200 : 202 })
+  return jsonResponse({ run: id, ...defined({ result, waiting }) }, { status: result ? 200 : 202 })
 }
 
 const injectMessage = route({

@@ -3,6 +3,7 @@
  *
  * - A request that is sent again is one message, with one run: also after the run waited for a person.
  */
+import { jsonResponse } from '../answer.js'
 import { z } from 'zod'
 import type { Run, Thread } from '../../index.js'
 import { defined } from '../../core/defined.js'
@@ -129,7 +130,7 @@ async function wholeOf({ skein, thread, run, signal }: Answering, completion: Co
     const problem = 'ended' in part ? problemOf(part.ended) : undefined
     if (problem) throw problem
     const text = 'ended' in part ? part.ended.text : said
-    return Response.json(completionOf(completion, text, part), { headers: headersOf(completion) })
+    return jsonResponse(completionOf(completion, text, part), { headers: headersOf(completion) })
   }
   throw new HttpProblem({ status: 503, code: 'STORE_CLOSED' }, 'the server is closing; the turn goes on: send it again')
 }

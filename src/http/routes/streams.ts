@@ -14,7 +14,7 @@ import type { StreamedEvent } from '../stream/server-sent-events.js'
 import { openTreeInbox } from '../stream/tree-inbox.js'
 import type { TreeInbox } from '../stream/tree-inbox.js'
 
-const events: RouteAnswer = {
+const eventAnswer: RouteAnswer = {
   status: 200,
   type: 'events',
   description: 'Server-sent events; `id` is a cursor: send it as `Last-Event-ID`, or `from`, to go on after it',
@@ -40,8 +40,21 @@ function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<S
   return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
 }
 
-async function* streamed(source: AsyncIterable<SkeinEvent>): AsyncGenerator<StreamedEvent> {
-  for await (const event of source) yield toStreamed(event)
+/** Not a generator, which would wait for the next event before it ends. */
+function streamed(source: AsyncIterable<SkeinEvent>): AsyncIterable<StreamedEvent> {
+  const events = source[Symbol.asyncIterator]()
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const { done, value } = await events.next()
+        return done ? { done, value: undefined } : { done: false, value: toStreamed(value) }
+      },
+      async return() {
+        await events.return?.()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
 }
 
 const threadEvents = route({
@@ -52,14 +65,12 @@ const threadEvents = route({
   scope: 'read',
   params: { thread: threadId },
   query: range,
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, params, query, ...scene }) {
     const thread = await skein.threads.get(params.thread)
-    const { signal, streams } = scene
-    return streamOf(
-      scene,
-      streamed(thread.events({ ...rangeOf(scene, query), signal, maxBuffered: streams.maxBuffered })),
-    )
+    // Whoever leaves, or closes the server, ends the stream, and that ends these.
+    const events = thread.events({ ...rangeOf(scene, query), maxBuffered: scene.streams.maxBuffered })
+    return streamOf(scene, streamed(events))
   },
 })
 
@@ -71,7 +82,7 @@ const treeEvents = route({
   scope: 'read',
   params: { root: threadId },
   query: range,
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, params: { root }, query, ...scene }) {
     const { signal, streams } = scene
     const { from, until } = rangeOf(scene, query)
@@ -92,7 +103,7 @@ const runEvents = route({
   summary: 'The events of a run from its beginning, and meanwhile of all threads below; ends with it.',
   scope: 'read',
   params: { thread: threadId, run: messageId },
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, params, ...scene }) {
     const run = (await skein.threads.get(params.thread)).run(params.run)
     await run.accepted()
@@ -143,7 +154,7 @@ const inboxStream = route({
   summary: 'What a tree waits for people to decide: the whole list now, and again whenever it has changed.',
   scope: 'read',
   params: { root: threadId },
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, principal, params: { root }, ...scene }) {
     const inbox = await openTreeInbox({ skein, principal }, root)
     async function* lists(): AsyncGenerator<StreamedEvent> {
@@ -174,7 +185,7 @@ const multiplexed = route({
     from: z.string().max(8_192).optional(),
   },
   lists: ['tree', 'inbox'],
-  answer: events,
+  answer: eventAnswer,
   async run({ skein, principal, query: { heads, tree: trees = [], inbox: inboxes = [], from }, ...scene }) {
     if (trees.length + inboxes.length === 0 && !heads)
       throw badRequest('name what to stream: ?heads=1, ?tree=<root>, ?inbox=<root>, the last two as often as you like')

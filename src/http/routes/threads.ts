@@ -1,12 +1,14 @@
 /** Routes of threads: to create, list, read and delete them, and to steer their turns. */
+import { jsonResponse } from '../answer.js'
 import { z } from 'zod'
 import { SkeinError, threadStatuses } from '../../index.js'
-import type { ThreadInfo, ThreadQuery } from '../../index.js'
+import type { Thread, ThreadInfo, ThreadQuery } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { isDerivedId } from '../auth/derived-id.js'
 import { createTreeGuard, isBound } from '../auth/principal.js'
-import { route } from '../route.js'
+import { route, traceOf } from '../route.js'
 import type { RouteScene } from '../route.js'
+import { longestWaitMs, outcomeWithin, runOutcome, sendTo, sentMessage } from '../run-outcome.js'
 import {
   budget,
   changed,
@@ -28,8 +30,11 @@ const createThread = route({
   method: 'post',
   path: '/threads',
   name: 'create_thread',
-  summary: 'Creates a thread. The same id again gives the thread that is there.',
+  summary:
+    'Creates a thread. The same id again gives the thread that is there. With `message` its first turn begins, and ' +
+    'with `wait` the answer comes when that has ended.',
   scope: 'write',
+  query: { wait: count(longestWaitMs).optional() },
   body: z.strictObject({
     agent: z.string().min(1),
     id: threadId.optional(),
@@ -41,11 +46,17 @@ const createThread = route({
     env: z.record(z.string(), z.string()).optional().describe('Values of variables; sealed before they are stored'),
     budget: budget.optional(),
     context: contexts.optional(),
+    message: sentMessage.optional().describe('Its first message; without an `id` that is `first`'),
   }),
-  answer: { status: 201, description: 'The thread', schema: threadInfo },
+  answer: {
+    status: 201,
+    description: 'The thread; with `message` also `run`, and `result` where it ended within `wait` milliseconds',
+    schema: threadInfo.extend(runOutcome.partial().shape),
+  },
   isTool: true,
-  async run({ skein, principal, request, body, signal, mayTag, makesIds }) {
-    const { tags = [], id, files, ...rest } = body
+  async run({ skein, principal, request, query: { wait }, body, signal, mayTag, makesIds }) {
+    const { tags = [], id, files, message, ...rest } = body
+    if (wait !== undefined && !message) throw badRequest('wait: without a message there is no turn to wait for')
     const foreign = tags.find((tag) => !mayTag(tag))
     if (foreign !== undefined)
       throw new HttpProblem(
@@ -70,9 +81,30 @@ const createThread = route({
       throw thrown
     })
     await check(created.id)
-    return Response.json(await created.info(), { status: 201, headers: { location: `threads/${created.id}` } })
+    const outcome = message && (await firstTurn({ skein, request, signal }, created, { message, wait }))
+    return jsonResponse(
+      { ...(await created.info()), ...outcome },
+      { status: 201, headers: { location: `threads/${created.id}` } },
+    )
   },
 })
+
+interface FirstTurn {
+  readonly message: z.output<typeof sentMessage>
+  readonly wait: number | undefined
+}
+
+async function firstTurn(
+  { skein, request, signal }: Pick<RouteScene, 'skein' | 'request' | 'signal'>,
+  target: Thread,
+  { message, wait }: FirstTurn,
+): Promise<object> {
+  // A request that is sent again is one message, as it is one thread.
+  const run = sendTo(target, message, { ...traceOf({ skein, request }), id: message.id ?? 'first' })
+  await run.accepted()
+  const outcome = wait === undefined ? {} : await outcomeWithin({ target, run, signal }, wait)
+  return { run: run.id, ...outcome }
+}
 
 function contentsOf(files: Readonly<Record<string, string | { readonly base64: string }>>) {
   const contents = Object.entries(files).map(([path, content]): [string, string | Uint8Array] => [

@@ -9,6 +9,8 @@
 import { SkeinError } from '../../index.js'
 import type { SkeinEvent } from '../../index.js'
 import type { Clock } from '../../core/clock.js'
+import { chunkResponse } from '../answer.js'
+import type { Chunks } from '../answer.js'
 import { toProblem } from '../problem.js'
 
 export interface EventStreamOptions {
@@ -140,40 +142,59 @@ function textStream(
   { begin, beat, failed, headers: more = {} }: Wording,
 ): Response {
   const leave = entered(texts, options)
-  const source = new TimedTexts(texts, options)
-  const stop = (): void => source.stop()
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        if (begin !== '') controller.enqueue(encoder.encode(begin))
-        options.signal.addEventListener('abort', stop, { once: true })
-      },
-      async pull(controller) {
-        try {
-          const next = await source.next()
-          if (!next) return controller.enqueue(encoder.encode(beat()))
-          if (next.text === undefined) return finish(controller)
-          controller.enqueue(typeof next.text === 'string' ? encoder.encode(next.text) : next.text)
-        } catch (thrown) {
-          controller.enqueue(encoder.encode(failed(thrown)))
-          finish(controller)
-        }
-      },
-      cancel() {
-        options.signal.removeEventListener('abort', stop)
-        leave()
-        stop()
-      },
-    },
-    // A slow client holds one chunk here; what waits for it is counted where the events come from.
-    { highWaterMark: 1 },
-  )
-  const finish = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    options.signal.removeEventListener('abort', stop)
-    leave()
-    controller.close()
+  return chunkResponse(new EventChunks(texts, options, { begin, beat, failed, leave }), { ...headers, ...more })
+}
+
+interface Spoken extends Wording {
+  /** Called at the end, however it ends. */
+  leave(): void
+}
+
+/** Texts as chunks: what it begins with, then each as it comes, and its last word. */
+class EventChunks implements Chunks {
+  readonly #source: TimedTexts
+  readonly #signal: AbortSignal
+  readonly #spoken: Spoken
+  #hasBegun = false
+  #isOver = false
+
+  constructor(texts: Texts, options: EventStreamOptions, spoken: Spoken) {
+    this.#source = new TimedTexts(texts, options)
+    this.#signal = options.signal
+    this.#spoken = spoken
+    this.#signal.addEventListener('abort', this.#end, { once: true })
   }
-  return new Response(body, { headers: { ...headers, ...more } })
+
+  async next(): Promise<Uint8Array | undefined> {
+    const { begin, beat, failed } = this.#spoken
+    const isFirst = !this.#hasBegun
+    this.#hasBegun = true
+    if (isFirst && begin !== '') return encoder.encode(begin)
+    if (this.#isOver) return undefined
+    try {
+      const next = await this.#source.next()
+      const text = next ? next.text : beat()
+      if (text === undefined) this.#finish()
+      return typeof text === 'string' ? encoder.encode(text) : text
+    } catch (thrown) {
+      this.#finish()
+      return encoder.encode(failed(thrown))
+    }
+  }
+
+  readonly #end = (): void => this.#source.stop()
+
+  #finish(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#signal.removeEventListener('abort', this.#end)
+    this.#spoken.leave()
+  }
+
+  stop(): void {
+    this.#finish()
+    this.#source.stop()
+  }
 }
 
 /** What is open already ends where it is one too many. */

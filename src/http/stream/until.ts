@@ -1,12 +1,13 @@
 /** An answer that is streamed for as long as who asked for it has the right to it. */
 import type { Clock } from '../../core/clock.js'
+import { chunksUntil } from '../answer.js'
 
 /**
  * What comes after that time is not given, and the answer is cut. It has no timer: streams have heartbeats. An answer
  * of a known length was complete when it was asked for, and stays so.
  */
 export function streamedUntil(response: Response, ends: number, clock: Clock): Response {
-  if (!response.body || response.headers.has('content-length')) return response
+  if (chunksUntil(response, ends, clock) || !response.body || response.headers.has('content-length')) return response
   const reader = response.body.getReader()
   const body = new ReadableStream<Uint8Array>(
     {

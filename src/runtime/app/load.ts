@@ -38,7 +38,7 @@ const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
 
 export async function loadApp(source: AppSource, options: LoadOptions = {}): Promise<App> {
   if (Array.isArray(source)) return assemble(source, 'the list of definitions', options)
-  if (source instanceof URL || typeof source === 'string') return fromPath(appPath(source), options)
+  if (source instanceof URL || typeof source === 'string') return loadFrom(appPath(source), options)
   return fromExports(source, 'the module of definitions', options)
 }
 
@@ -93,7 +93,8 @@ export function appPath(source: URL | string): string {
   return resolve(text)
 }
 
-async function fromPath(path: string, options: LoadOptions): Promise<App> {
+/** Its name is known to `sourceLineOf` (src/core/thrown.ts). */
+async function loadFrom(path: string, options: LoadOptions): Promise<App> {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}`)
   try {

@@ -135,10 +135,19 @@ async function resolveUnknown(services: Services, job: CallJob): Promise<SideEff
       : runAgain(services, job)
   if (idempotent || (!probe && onUnknown === 'retry')) return again()
   const found = probe && !job.cancel.reason ? await services.pool.run(job.probing()) : undefined
-  if (found?.outcome.ok) return found.outcome.value === null ? again() : found
+  if (found?.outcome.ok) return isMissing(job, found.outcome) ? again() : foundOut(job, found)
   if (onUnknown === 'ask') return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
   const probeFailure = found && !found.outcome.ok ? found.outcome.failure : undefined
   return { outcome: unknown(`${message}; find out before you ask for it again`, probeFailure) }
+}
+
+/** The probe asks for what the call has done; a call that undoes it is to be made again as long as that is there. */
+function isMissing({ run }: CallJob, { value }: Extract<Outcome, { readonly ok: true }>): boolean {
+  return run.part === 'revert' ? value !== null : value === null
+}
+
+function foundOut({ run }: CallJob, found: Returned): Returned {
+  return run.part === 'revert' ? { outcome: { ok: true, value: null } } : found
 }
 
 /**

@@ -143,7 +143,7 @@ export class CallJob implements ToolJob {
     this.args = slot.call.args
     this.threadId = owner.state.id
     this.cancel = cancel
-    this.run = run ?? (slot.answer ? { part: 'respond', answer: slot.answer.output } : { part: 'execute' })
+    this.run = run ?? partOf(slot)
     this.#definition = services.app.tools.get(this.tool)
   }
 
@@ -202,7 +202,10 @@ export class CallJob implements ToolJob {
   }
 
   get idempotencyKey(): string {
-    return idempotencyKeyOf(this.threadId, this.#start.effect, this)
+    const { effect, slot } = this.#start
+    const { revert } = slot.call
+    // What undoes a call has its key: by that the world knows what is meant.
+    return idempotencyKeyOf(this.threadId, typeof revert === 'object' ? revert : effect, this)
   }
 
   /** Unsealed once; throws if a value cannot be (VQ2: that stops the thread, not its turn). */
@@ -232,6 +235,11 @@ export class CallJob implements ToolJob {
   emit(output: ToolOutput): void {
     this.#start.output.said(output)
   }
+}
+
+function partOf({ answer, call }: Slot): BodyPart {
+  if (answer) return { part: 'respond', answer: answer.output }
+  return { part: typeof call.revert === 'object' ? 'revert' : 'execute' }
 }
 
 const unset: ValueAt = { version: 0 }

@@ -50,6 +50,8 @@ import type { ThreadMessages } from './thread-messages.js'
 import type { Crossing } from './travel/crossing.js'
 import { forkThread } from './travel/fork.js'
 import type { ForkOptions } from './travel/fork.js'
+import { rewindThread } from './travel/rewind.js'
+import type { RewindOptions, Rewound } from './travel/rewind.js'
 import { readTimeline } from './travel/timeline.js'
 import type { TimelinePage, TimelineRow } from './travel/timeline.js'
 import { readChildren, readTree } from './thread-tree.js'
@@ -112,6 +114,11 @@ export interface Thread extends ThreadMessages, ThreadControl, ThreadSchedules {
    * repeat what was done to the world is refused with `EFFECTS_CROSSED`, unless `effects` or `force` is said.
    */
   fork: ForkMethod
+  /**
+   * Goes back to a point of its own past. What was done to the world since is undone first with `revert`, or left as
+   * it is with `force`; else it is refused with `EFFECTS_CROSSED`. Refused while a turn runs.
+   */
+  rewind: RewindMethod
   /** Its journal and what its model was shown, as one JSON value: a file of it can be replayed (`skein/testing`). */
   export(options?: ExportOptions): Promise<ThreadExport>
   /** The thread's own files, as they are now. */
@@ -156,6 +163,7 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     export: async (options = {}) => exportThread(services, await readHead(), options),
     timeline: async (page) => readTimeline(backend, await readHead(), page),
     fork: forkMethod(services, readHead),
+    rewind: rewindMethod(services, readHead),
     files: createThreadFiles(services, id, waker),
     kv: createThreadValues(services, id, waker),
     ...createThreadSchedules(services, id, waker),
@@ -186,6 +194,20 @@ function forkMethod(services: ThreadServices, readHead: () => Promise<StoredHead
     return createThread(services, (await services.backend.heads.get(thread)) ?? threadMissing(thread))
   }
   return fork
+}
+
+interface RewindMethod {
+  (options: RewindOptions & { readonly dry: true }): Promise<Crossing>
+  (options: RewindOptions): Promise<Rewound>
+}
+
+function rewindMethod(services: ThreadServices, readHead: () => Promise<StoredHead>): RewindMethod {
+  function rewind(options: RewindOptions & { readonly dry: true }): Promise<Crossing>
+  function rewind(options: RewindOptions): Promise<Rewound>
+  async function rewind(options: RewindOptions & { readonly dry?: boolean }): Promise<Crossing | Rewound> {
+    return rewindThread(services, await readHead(), options)
+  }
+  return rewind
 }
 
 /** Ends quietly when its reader's signal, or the skein, says so. */

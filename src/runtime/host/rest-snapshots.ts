@@ -2,7 +2,7 @@
  * Snapshots of threads that leave memory, so that waking one of them folds few records and no history. Owns those that
  * are on their way to the store.
  *
- * - One is taken where enough was written since the last (`SnapshotPace`): together they are no longer than the journal.
+ * - One is taken where enough was written since the last (`SnapshotPace`): all are no longer than the journal.
  * - A cache (J6): that it could not be written is no failure of the thread.
  */
 import type { Backend } from '../../backend/port.js'

@@ -1,7 +1,7 @@
 /**
  * Threads at rest that are still in memory, in the order in which they came to rest. Past `maxResident` of them, or
- * when they take more than `maxBytes` together, those that have rested longest are let go: memory grows neither with the
- * number of threads nor with their histories. The one that came to rest last stays, however large it is.
+ * when they take more than `maxBytes` together, those that have rested longest are let go: memory grows neither with
+ * the number of threads nor with their histories. The one that came to rest last stays, however large it is.
  */
 import type { Resident } from '../resident/resident.js'
 import type { HeldPartition } from './partition.js'

@@ -12,7 +12,7 @@ import { blobsNamedIn } from '../../backend/checks.js'
 import type { Backend, Blobs, Entry, Journal, StoredEntry } from '../../backend/port.js'
 import { SkeinError } from '../../core/failure.js'
 import type { ThreadRecord } from '../../core/records/record.js'
-import { standingOn } from '../../core/records/travel.js'
+import { pastKey, standingOn, standsOnPast } from '../../core/records/travel.js'
 import type { Past, PastEntry, ThreadBased } from '../../core/records/travel.js'
 import { chainStart, createEntryReader, decode } from './journal.js'
 
@@ -88,8 +88,8 @@ async function pastOf(blobs: BlobReader, record: ThreadRecord, own: Past): Promi
 }
 
 /** The past of a thread up to one of its records. */
-async function ownPast(
-  { journal, blobs }: Pick<Backend, 'journal' | 'blobs'>,
+export async function ownPast(
+  { journal, blobs }: { readonly journal: Pick<Journal, 'read'>; readonly blobs: BlobReader },
   thread: string,
   to: number,
 ): Promise<Past> {
@@ -139,19 +139,41 @@ function namesPast({ body }: StoredEntry): boolean {
 
 /** Of one thread or of several. */
 async function attach(backend: Backend, entries: readonly StoredEntry[]): Promise<readonly StoredEntry[]> {
-  const attached: StoredEntry[] = []
-  for (const entry of entries) attached.push(namesPast(entry) ? await withPast(backend, entry) : entry)
-  return attached
+  const pasts = new Map<string, ReadonlyMap<number, Past>>()
+  for (const { thread } of entries.filter(namesPast))
+    if (!pasts.has(thread))
+      pasts.set(
+        thread,
+        await pastsIn(
+          backend,
+          entries.filter((each) => each.thread === thread),
+        ),
+      )
+  return entries.map((entry) => (namesPast(entry) ? addPasts(entry, pasts.get(entry.thread)) : entry))
 }
 
-async function withPast({ journal, blobs }: Backend, entry: StoredEntry): Promise<StoredEntry> {
-  const { thread, position, first, count, body, hash } = entry
-  const pasts = new Map<number, Past>()
-  for (const record of decode(thread, entry)) {
-    if (record.type === 'thread.based') pasts.set(record.seq, await loadPast(blobs, record))
-    if (record.type === 'thread.rewound') pasts.set(record.seq, await ownPast({ journal, blobs }, thread, record.to))
-  }
-  return Object.assign({ thread, position, first, count, body, hash }, { pasts })
+function addPasts(entry: StoredEntry, pasts: ReadonlyMap<number, Past> | undefined): StoredEntry {
+  const { thread, position } = entry
+  return Object.assign({ thread, position, ...plainOf(entry) }, { pasts })
+}
+
+/** The pasts of the records of one thread; those of a thread that went back often have parts in common. */
+async function pastsIn(
+  { journal, blobs }: Backend,
+  entries: readonly StoredEntry[],
+): Promise<ReadonlyMap<number, Past>> {
+  const standing = entries.filter(namesPast).flatMap((entry) => decode(entry.thread, entry).filter(standsOnPast))
+  const last = standing.at(-1)
+  const thread = entries[0]?.thread ?? ''
+  // A fork that never went back: the rest of its journal is not needed.
+  if (last?.type === 'thread.based') return new Map([[last.seq, await loadPast(blobs, last)]])
+  const { records } = await readWhole(blobs, thread, await journal.read(thread, { limit: last?.seq ?? 0 }))
+  return new Map(
+    records.flatMap((record): [number, Past][] => {
+      const past = record.type === 'thread.based' || record.type === 'thread.rewound' ? record[pastKey] : undefined
+      return past ? [[record.seq, past]] : []
+    }),
+  )
 }
 
 function damaged({ thread, seq }: ThreadBased['from'], what: string): SkeinError {

@@ -32,7 +32,7 @@ const foldVersion = 25
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
 const digestBytes = 16
-/** A longer history is not packed: that, and unpacking it, would hold the event loop for more than some milliseconds. */
+/** A longer history is not packed: packing and unpacking it would hold the event loop for more than milliseconds. */
 const mostHistoryChars = 400_000
 /** About what the text of a message has besides its words. */
 const messageChars = 120

@@ -75,8 +75,9 @@ export async function foldTo(backend: Backend, id: string, last = Infinity): Pro
 }
 
 /** Reads the part of the transcript that was skipped: from the snapshot if that has it, else by folding the journal. */
-export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
-  const packed = thawHistory(id, await backend.snapshots.get(id))
+export async function hydrate(backend: Backend, { id, transcript, lineage }: ThreadState): Promise<void> {
+  // A snapshot may be from before a rewind: its messages are then others.
+  const packed = lineage.rewound === undefined ? thawHistory(id, await backend.snapshots.get(id)) : undefined
   const isEnough = packed && packed.length >= transcript.skipped
   const messages = isEnough ? packed : (await wakeWhole(backend, id)).state.transcript.items
   transcript.items = [...messages.slice(0, transcript.skipped), ...transcript.items]

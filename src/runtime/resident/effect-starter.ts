@@ -9,6 +9,7 @@ import { mutants } from '../../core/mutants.js'
 import { HookCall } from '../effects/hook-call.js'
 import { ContextReduction } from '../effects/reduce-context.js'
 import { ModelCall } from '../effects/model-call.js'
+import { readPast } from '../effects/read-past.js'
 import type { TreeRemoval } from '../effects/remove-tree.js'
 import { awaitDeadline, awaitSchedule } from '../effects/timers.js'
 import { RunningCall } from '../effects/tool-call.js'
@@ -71,6 +72,8 @@ export class EffectStarter implements EffectRunner {
       case 'deadline':
       case 'schedule':
         return true
+      case 'rewind':
+        return this.#mayStart && this.#thread.outbox.allDurable
       case 'removal':
         return this.#thread.open && this.#thread.outbox.allDurable
       case 'model':
@@ -124,6 +127,8 @@ export class EffectStarter implements EffectRunner {
         return awaitDeadline(services, owner, effect)
       case 'schedule':
         return awaitSchedule(services, owner, effect)
+      case 'rewind':
+        return readPast(services, owner, effect)
       case 'removal':
         return removeTree({
           root: this.#thread.state.id,

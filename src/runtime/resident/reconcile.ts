@@ -14,7 +14,7 @@ import { abandonReason } from '../../core/effect.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner, RunningEffect } from '../services.js'
-import { tellTree } from '../watch/topics.js'
+import { tellThread } from '../watch/topics.js'
 import { CallOrder } from './call-order.js'
 
 /** How effects are started. */
@@ -83,7 +83,7 @@ export class Reconciler {
   readonly #maxParallelTools: number
   readonly #order: CallOrder
   readonly #inFlight = new Map<string, EffectInFlight>()
-  readonly #counts = { model: 0, context: 0, call: 0, hook: 0, deadline: 0, schedule: 0, removal: 0 }
+  readonly #counts = { model: 0, context: 0, call: 0, hook: 0, deadline: 0, schedule: 0, removal: 0, rewind: 0 }
   /** Calls in flight that wait for their turn. */
   #waiting = 0
   /** Calls whose turn has come, and that wait until fewer than `maxParallelTools` run. */
@@ -197,7 +197,7 @@ export class Reconciler {
   speak(make: () => DeltaEvent): void {
     if (this.#left) return
     const { state } = this.thread
-    tellTree(this.#backend, state.path[0] ?? state.id, () => ({ kind: 'spoken', after: state.seq, event: make() }))
+    tellThread(this.#backend, state, () => ({ kind: 'spoken', after: state.seq, event: make() }))
   }
 
   /** Tells again what the effects in flight have said so far, for watchers that come late. */

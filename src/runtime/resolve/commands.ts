@@ -109,6 +109,8 @@ function resolve(
     }
     case 'receipt':
       return resolveReceipt(state, command)
+    case 'rewind':
+      return { refused: failure('COMMAND_REFUSED', 'what the thread goes back to was not read') }
     default:
       return { resolved: command }
   }

@@ -117,16 +117,16 @@ function maskOrder(redactor: Redactor, command: Order): Command {
     case 'pause':
     case 'terminate':
       return { ...command, ...defined({ reason: maskText(redactor, command.reason) }) }
-    // Ids, sealed values, and what a host recorded itself. The compiler asks for every new kind.
-    case 'resume':
-    case 'delete':
-    case 'provide':
-    case 'env':
-    case 'receipt':
-    case 'requeue':
-    case 'drop':
-      return command
+    default:
+      return plainOrder(command)
   }
+}
+
+/** Ids, sealed values, and what a host recorded itself. The compiler asks for every new kind. */
+function plainOrder(
+  command: CommandOf<'resume' | 'delete' | 'provide' | 'env' | 'receipt' | 'requeue' | 'drop' | 'rewind'>,
+): Command {
+  return command
 }
 
 type CommandOf<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>

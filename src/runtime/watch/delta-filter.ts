@@ -38,17 +38,22 @@ function createToolDeltaFilter() {
 }
 
 export function createDeltaFilter(): DeltaFilter {
-  const tools = createToolDeltaFilter()
-  const streamed = new Map<string, Streamed>()
+  let tools: ReturnType<typeof createToolDeltaFilter> | undefined
+  // Watchers of threads at rest are many, and have no use for it.
+  let streamed: Map<string, Streamed> | undefined
   const answeredSteps = new Map<string, number>()
   return {
     answered(thread, step) {
       answeredSteps.set(thread, step)
-      streamed.delete(thread)
+      streamed?.delete(thread)
     },
     fits(event) {
-      if (isToolDelta(event)) return tools.fits(event)
+      if (isToolDelta(event)) {
+        tools ??= createToolDeltaFilter()
+        return tools.fits(event)
+      }
       const { thread, step, attempt } = event
+      streamed ??= new Map()
       const before = streamed.get(thread)
       if (step <= (answeredSteps.get(thread) ?? 0) || (before && isOlder(event, before))) return false
       const same = before?.step === step && before.attempt === attempt

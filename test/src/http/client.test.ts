@@ -157,6 +157,9 @@ async function firstItem(skein: Either): Promise<string> {
 
 /** The routes that clients of programs have no use for, or have another one for. */
 const unused = [
+  'GET /diff',
+  'GET /threads/{thread}/timeline',
+  'POST /threads/{thread}/fork',
   'GET /health',
   'GET /agents',
   'GET /threads/{thread}/counts',

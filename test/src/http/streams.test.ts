@@ -1,6 +1,7 @@
 /** H2: what open streams hold, and what ends them. */
 import { afterEach, expect, it } from 'vitest'
 import { manualClock } from '../../../src/core/manual-clock.js'
+import { platformResponse } from '../../../src/http/answer.js'
 import { eventStream } from '../../../src/http/stream/server-sent-events.js'
 import type { StreamedEvent } from '../../../src/http/stream/server-sent-events.js'
 import { createSkein, memory } from '../../../src/index.js'
@@ -49,7 +50,7 @@ it('H2: a stream has one timer, however many events it has sent', async () => {
     for (let number = 0; number < 100; number++) yield { event: 'e', data: number }
     await new Promise(() => undefined)
   }
-  const { body } = eventStream(events(), { clock, heartbeatMs: 5_000, signal })
+  const { body } = platformResponse(eventStream(events(), { clock, heartbeatMs: 5_000, signal }))
   const reader = body?.getReader()
   for (let number = 0; number < 101; number++) await reader?.read()
   expect(clock.pending).toBeLessThanOrEqual(1)

@@ -92,6 +92,22 @@ onEveryStore('threads over HTTP', (world) => {
     expect((await ask('/threads/one/usage')).body).toMatchObject({ own: {}, subtree: {} })
   })
 
+  it('H1: a thread is created with its first message, and its result comes in one answer; sent again it is one', async () => {
+    const { ask } = await open()
+    const body = { agent: 'helper', id: 'one', message: { text: 'look' } }
+    const whole = { status: 201, body: { thread: 'one', run: 'first', result: { text: 'it says: saw sea', steps: 2 } } }
+    expect(await ask('/threads?wait=60000', { body })).toMatchObject(whole)
+    expect(await ask('/threads?wait=60000', { body })).toMatchObject(whole)
+    const { messages } = (await ask('/threads/one/messages')).body as { messages: { role: string }[] }
+    expect(messages.filter(({ role }) => role === 'user')).toHaveLength(1)
+    const begun = await ask('/threads', { body: { agent: 'helper', message: { text: 'hello', id: 'm1' } } })
+    expect(begun).toMatchObject({ status: 201, body: { run: 'm1' } })
+    expect(await ask('/threads?wait=1', { body: { agent: 'helper', id: 'two' } })).toMatchObject({ status: 400 })
+    expect((await ask('/threads/two')).status).toBe(404)
+    const held = await ask('/threads?wait=60000', { body: { agent: 'helper', message: { text: 'pay' } } })
+    expect(held).toMatchObject({ status: 201, body: { waiting: { status: 'awaiting_approval' } } })
+  })
+
   it('H1, A4: what waits for a person is in the inbox; approve needs its scope, and a second decision is refused', async () => {
     const { ask } = await open()
     await ask('/threads', { body: { agent: 'helper', id: 'one' } })

@@ -12,6 +12,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { nextTurn } from '../../../core/async/next-turn.js'
 import { systemRandom, systemClock } from '../../../core/clock.js'
 import { isObject } from '../../../core/json.js'
 import { blobMissing } from '../../checks.js'
@@ -33,11 +34,11 @@ export class BlobFiles {
   }
 
   async put(bytes: Uint8Array): Promise<PutBlob> {
-    const hash = createHash('sha256').update(bytes).digest('hex')
+    const hash = await hashOf(bytes)
     if (await this.refresh(hash, bytes.length)) return { hash, size: bytes.length }
     const part = await this.begin()
     try {
-      await part.write(bytes)
+      for (const slice of slicesOf(bytes)) await part.write(slice)
       return await part.keep()
     } finally {
       await part.drop()
@@ -133,6 +134,22 @@ class PartFile {
 }
 
 export type { PartFile }
+
+/** Hashing more at once would hold up everything else in the process. */
+const sliceBytes = 512 * 1024
+
+function* slicesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += sliceBytes) yield bytes.subarray(from, from + sliceBytes)
+}
+
+async function hashOf(bytes: Uint8Array): Promise<string> {
+  const digest = createHash('sha256')
+  for (const slice of slicesOf(bytes)) {
+    digest.update(slice)
+    if (bytes.length > sliceBytes) await nextTurn()
+  }
+  return digest.digest('hex')
+}
 
 /** Removes `.part` files of killed processes. */
 export async function sweepParts(folder: string, now: number): Promise<void> {

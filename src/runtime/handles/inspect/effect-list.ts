@@ -19,6 +19,8 @@ export interface ListedEffect {
   readonly effect: Listed
   readonly last: number
   readonly revert: boolean
+  /** The call that it undoes. */
+  readonly reverts?: string
 }
 
 export class EffectList {
@@ -26,6 +28,7 @@ export class EffectList {
   readonly #effects = new Map<string, Listed>()
   readonly #last = new Map<string, number>()
   readonly #revertible = new Set<string>()
+  readonly #reverts = new Map<string, string>()
 
   constructor(thread: string) {
     this.#projector = new Projector(createState(thread), { keepMessages: false })
@@ -50,6 +53,7 @@ export class EffectList {
       effect,
       last: this.#last.get(effect.call) ?? 0,
       revert: this.#revertible.has(effect.call),
+      ...defined({ reverts: this.#reverts.get(effect.call) }),
     }))
   }
 
@@ -80,7 +84,9 @@ export class EffectList {
     if (slot?.beganAt !== at) return
     const { tool, args } = slot.call
     this.#last.set(call, seq)
-    if (slot.call.revert === true) this.#revertible.add(call)
+    const { revert } = slot.call
+    if (revert === true) this.#revertible.add(call)
+    else if (revert) this.#reverts.set(call, callId(revert.step, revert.index))
     const begins = (this.#effects.get(call)?.begins ?? 0) + 1
     this.#effects.set(call, { call, tool, args, state: 'running', beganAt: at, begins })
   }

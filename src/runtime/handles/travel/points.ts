@@ -11,21 +11,11 @@ import { createState } from '../../../../actors/thread/state.js'
 import type { ThreadState } from '../../../../actors/thread/state.js'
 import type { StoredEntry } from '../../../backend/port.js'
 import { SkeinError } from '../../../core/failure.js'
+import type { Point } from '../../../core/point.js'
 import type { ThreadRecord } from '../../../core/records/record.js'
 import { chainStart, createEntryReader } from '../../journal/journal.js'
 
-/** A place in the past of a thread. */
-export type Point =
-  /** The results of this step are in, and the model was not asked again; 0: before the first. */
-  | { readonly step: number }
-  /** Before the message of this turn was received; where that waited for another turn, before it was read. */
-  | { readonly turn: string }
-  /** Before this message was received. */
-  | { readonly message: string }
-  /** After this record. */
-  | { readonly seq: number }
-  /** After the event with this cursor. */
-  | { readonly cursor: string }
+export type { Point }
 
 const count = z.number().int().min(0)
 

@@ -10,6 +10,7 @@
  */
 import type { Backend, HeadChange, HeadFollower, StoredHead } from '../../../backend/port.js'
 import { createIteration } from '../../../core/async/iteration.js'
+import { nextTurn } from '../../../core/async/next-turn.js'
 import { defined } from '../../../core/defined.js'
 import { SkeinError } from '../../../core/failure.js'
 import { checkOptions } from '../../../core/options.js'
@@ -17,6 +18,7 @@ import { createQueue } from '../async-queue.js'
 import { RecentRemovals, WaitingChanges } from './head-changes.js'
 import type { DirectoryPage, RemovedTree } from './head-changes.js'
 import { HeadTable } from './head-table.js'
+import type { HeadPage } from './listed-rows.js'
 import { inboxOf } from './inbox-item.js'
 import type { InboxItem } from './inbox-item.js'
 import type { TreeCounts } from './subtree-counts.js'
@@ -104,7 +106,7 @@ export class SharedDirectory implements ThreadDirectory {
   async list(query: ThreadQuery = {}): ReturnType<ThreadDirectory['list']> {
     checkOptions(querySchema, query, 'directory.list')
     const { table, position } = await this.#current()
-    const { heads, next } = table.list(toHeadQuery(query))
+    const { heads, next } = await listedSlowly(table.listing(toHeadQuery(query), sliceRows))
     return { threads: heads.map(toThreadInfo), position, ...defined({ next }) }
   }
 
@@ -244,6 +246,17 @@ export class SharedDirectory implements ThreadDirectory {
       stop()
       bell.close()
     }
+  }
+}
+
+/** Rows that a list looks at before others go on: a text that nobody has is looked for in all. */
+const sliceRows = 2_000
+
+async function listedSlowly(listing: ReturnType<HeadTable['listing']>): Promise<HeadPage> {
+  for (;;) {
+    const step = listing.next()
+    if (step.done) return step.value
+    await nextTurn()
   }
 }
 

@@ -8,17 +8,17 @@
 import type { HeadChange, StoredHead } from '../../../backend/port.js'
 import { SubtreeCounts } from './subtree-counts.js'
 import type { TreeCounts } from './subtree-counts.js'
-import { badCursor, hasFields, searchText } from './thread-query.js'
+import { comesBefore, FirstRows, finderOf, toHeadPage, TakenRows } from './listed-rows.js'
+import type { HeadPage, ListedRow } from './listed-rows.js'
 import type { ThreadOrder } from './thread-info.js'
 import type { HeadQuery } from './thread-query.js'
 
-interface Row {
+interface Row extends ListedRow {
   head: StoredHead
-  readonly born: number
   /** What it is since. */
   position: number
-  /** Where texts are looked for; made by the first search. */
-  text: string | undefined
+  /** Its tree was removed. */
+  isGone: boolean
   /** In the order of updates. */
   older: Row | undefined
   newer: Row | undefined
@@ -28,11 +28,6 @@ interface Row {
 const fewRows = 2_000
 
 type IndexName = 'status' | 'agent' | 'parent' | 'root' | 'tag'
-
-export interface HeadPage {
-  readonly heads: readonly StoredHead[]
-  readonly next?: string
-}
 
 export class HeadTable {
   readonly #rows = new Map<string, Row>()
@@ -54,6 +49,8 @@ export class HeadTable {
   }
   readonly #counts = new SubtreeCounts()
   readonly #texts = new Map<string, string>()
+  /** Lists that are being made, each with what has changed since it began, as it was. */
+  readonly #listings = new Set<Map<Row, StoredHead>>()
 
   get size(): number {
     return this.#rows.size
@@ -75,8 +72,8 @@ export class HeadTable {
 
   /** In the order of first commits: what has changed after the position, and all of some trees. */
   after(position: number, trees: { has(root: string): boolean }): readonly StoredHead[] {
-    return [...this.#fromBirth('created')].flatMap(({ head, position: since }) =>
-      since > position || trees.has(head.root) ? [head] : [],
+    return [...this.#fromBirth('created')].flatMap(({ head, position: since, isGone }) =>
+      !isGone && (since > position || trees.has(head.root)) ? [head] : [],
     )
   }
 
@@ -87,10 +84,11 @@ export class HeadTable {
     const row = this.#rows.get(head.thread)
     if (!row) {
       const { born, position } = change
-      this.#add({ head, born, position, text: undefined, older: undefined, newer: undefined })
+      this.#add({ head, born, position, text: undefined, isGone: false, older: undefined, newer: undefined })
       return []
     }
     const before = row.head
+    this.#remember(row)
     this.#unlink(row)
     this.#reindex(row, head)
     row.head = head
@@ -115,6 +113,8 @@ export class HeadTable {
     const rows = [...(this.#indices.root.get(root) ?? [])]
     for (const row of rows) {
       const { head } = row
+      this.#remember(row)
+      row.isGone = true
       this.#rows.delete(head.thread)
       for (const [name, keys] of keysOf(head)) for (const key of keys) drop(this.#indices[name], key, row)
       this.#pending.delete(row)
@@ -125,6 +125,11 @@ export class HeadTable {
     for (const { head } of rows) this.#counts.forget(head.thread)
     this.#removed += rows.length
     return rows.map(({ head }) => head)
+  }
+
+  /** Lists that are being made still have it as it is. */
+  #remember(row: Row): void {
+    for (const changed of this.#listings) if (!changed.has(row)) changed.set(row, row.head)
   }
 
   /** Only indices whose key has changed are touched: most commits change the status alone. */
@@ -184,20 +189,40 @@ export class HeadTable {
     this.#newest = older
   }
 
+  /** At once, however many rows it looks at. */
   list(query: HeadQuery): HeadPage {
-    const { sort = 'created', limit = 1_000, cursor } = query
-    const isAfter = cursor === undefined ? undefined : afterCursor(cursor, sort)
-    const text = query.q?.toLowerCase()
-    const isFound = (row: Row): boolean =>
-      (!isAfter || isAfter(row)) && hasFields(row.head, query) && (text === undefined || hasText(row, text))
-    const candidates = this.#candidates(query)
-    const found =
-      sort === 'cost' && limit < fewRows
-        ? firstOf(candidates ?? this.#rows.values(), { count: limit + 1, isFound, sort })
-        : takeOf(this.#inOrder(candidates, sort), { count: limit + 1, isFound })
-    const heads = found.slice(0, limit).map(({ head }) => head)
-    const last = found[limit - 1]
-    return found.length > limit && last ? { heads, next: cursorOf(last, sort) } : { heads }
+    const listing = this.listing(query, Infinity)
+    for (;;) {
+      const step = listing.next()
+      if (step.done) return step.value
+    }
+  }
+
+  /**
+   * A list in slices of so many rows: others may go on where it yields. It gives what there was when it began: what
+   * changes meanwhile is remembered for it as it was.
+   */
+  *listing(query: HeadQuery, sliceRows: number): Generator<undefined, HeadPage> {
+    const { sort = 'created', limit = 1_000 } = query
+    const isFound = finderOf(query)
+    const isRanked = sort === 'cost' && limit < fewRows
+    const found = isRanked ? new FirstRows(limit + 1, sort) : new TakenRows(limit + 1)
+    const changed = new Map<Row, StoredHead>()
+    this.#listings.add(changed)
+    try {
+      let seen = 0
+      for (const row of this.#walk(this.#candidates(query), isRanked ? 'created' : sort, sliceRows)) {
+        if (seen > 0 && seen % sliceRows === 0) yield
+        seen++
+        const before = changed.get(row)
+        if (row.isGone && !before) continue
+        const then = before ? { ...row, head: before, text: undefined } : row
+        if (isFound(then) && found.add(then)) break
+      }
+      return toHeadPage(found.rows, sort, limit)
+    } finally {
+      this.#listings.delete(changed)
+    }
   }
 
   /** The smallest set that has all that is asked for; undefined: all rows. */
@@ -209,14 +234,24 @@ export class HeadTable {
     return sets.toSorted((a, b) => a.size - b.size)[0]
   }
 
-  #inOrder(candidates: ReadonlySet<Row> | undefined, sort: ThreadOrder): Iterable<Row> {
+  /** Rows in an order, those that come or move after the first slice left as they are; some may be gone. */
+  #walk(candidates: ReadonlySet<Row> | undefined, sort: ThreadOrder, sliceRows: number): Iterable<Row> {
     if ((candidates && candidates.size <= fewRows) || sort === 'cost')
       return [...(candidates ?? this.#rows.values())].sort((a, b) => comesBefore(a, b, sort))
-    return sort === 'updated' ? this.#fromNewest() : this.#fromBirth(sort)
+    return sort === 'updated' ? this.#fromNewest(sliceRows) : this.#fromBirth(sort)
   }
 
-  *#fromNewest(): Generator<Row> {
-    for (let row = this.#newest; row; row = row.older) yield row
+  /** Rows move in this order: past the first slice they are taken together. */
+  *#fromNewest(sliceRows: number): Generator<Row> {
+    let row = this.#newest
+    for (let seen = 0; row && seen < sliceRows; seen++) {
+      const { older } = row
+      yield row
+      row = older
+    }
+    const rest: Row[] = []
+    for (; row; row = row.older) rest.push(row)
+    yield* rest
   }
 
   *#fromBirth(sort: 'created' | 'newest'): Generator<Row> {
@@ -226,9 +261,10 @@ export class HeadTable {
       this.#removed = 0
     }
     const rows = this.#byBirth
-    for (let n = 0; n < rows.length; n++) {
-      const row = rows[sort === 'created' ? n : rows.length - 1 - n]
-      if (row && this.#rows.get(row.head.thread) === row) yield row
+    const { length } = rows
+    for (let n = 0; n < length; n++) {
+      const row = rows[sort === 'created' ? n : length - 1 - n]
+      if (row) yield row
     }
   }
 
@@ -249,42 +285,6 @@ export class HeadTable {
 }
 
 const none: ReadonlySet<Row> = new Set()
-
-function hasText(row: Row, text: string): boolean {
-  row.text ??= searchText(row.head)
-  return row.text.includes(text)
-}
-
-interface Selection {
-  readonly count: number
-  readonly isFound: (row: Row) => boolean
-}
-
-/** Of rows that are in order. */
-function takeOf(rows: Iterable<Row>, { count, isFound }: Selection): readonly Row[] {
-  const found: Row[] = []
-  for (const row of rows) if (isFound(row) && found.push(row) === count) break
-  return found
-}
-
-/** Of rows in any order, without sorting them all: few come before the last of the best so far. */
-function firstOf(rows: Iterable<Row>, { count, isFound, sort }: Selection & { sort: ThreadOrder }): readonly Row[] {
-  const best: Row[] = []
-  for (const row of rows) {
-    const last = best[count - 1]
-    if ((last && comesBefore(row, last, sort) > 0) || !isFound(row)) continue
-    let [low, high] = [0, best.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = best[middle]
-      if (other && comesBefore(other, row, sort) < 0) low = middle + 1
-      else high = middle
-    }
-    best.splice(low, 0, row)
-    best.length = Math.min(best.length, count)
-  }
-  return best
-}
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, index) => text === b[index])
@@ -309,32 +309,4 @@ function put(index: Map<string, Set<Row>>, key: string, row: Row): void {
 function drop(index: Map<string, Set<Row>>, key: string, row: Row): void {
   const rows = index.get(key)
   if (rows?.delete(row) && rows.size === 0) index.delete(key)
-}
-
-function costOf({ head: { usage } }: Row): number {
-  return usage?.tree?.nanoUsd ?? usage?.nanoUsd ?? 0
-}
-
-function keyOf(row: Row, sort: ThreadOrder): number {
-  if (sort === 'updated') return row.head.updatedAt
-  return sort === 'cost' ? costOf(row) : row.born
-}
-
-/** Negative where `a` is listed before `b`. Only `created` begins with the smallest; births decide between equals. */
-function comesBefore(a: Row, b: Row, sort: ThreadOrder): number {
-  const difference = keyOf(a, sort) - keyOf(b, sort) || a.born - b.born
-  return sort === 'created' ? difference : -difference
-}
-
-function cursorOf(row: Row, sort: ThreadOrder): string {
-  return sort === 'created' || sort === 'newest' ? String(row.born) : `${keyOf(row, sort)}.${row.born}`
-}
-
-function afterCursor(cursor: string, sort: ThreadOrder): (row: Row) => boolean {
-  const isPair = sort === 'updated' || sort === 'cost'
-  if (!(isPair ? /^-?\d{1,16}\.\d{1,15}$/ : /^\d{1,15}$/).test(cursor)) throw badCursor(cursor)
-  const [first = 0, second = 0] = cursor.split('.').map(Number)
-  const [key, born] = isPair ? [first, second] : [first, first]
-  const sign = sort === 'created' ? 1 : -1
-  return (row) => sign * (keyOf(row, sort) - key || row.born - born) > 0
 }

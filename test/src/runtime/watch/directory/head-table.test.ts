@@ -167,4 +167,28 @@ describe('the table of heads', () => {
       for (const cursor of ['nonsense', sort === 'created' ? '1.1' : '1'])
         expect(() => table.list({ sort, cursor })).toThrow('is not one that this list gave')
   })
+
+  it('DY1: a list in slices gives what there was when it began, whatever happens in its pauses', () => {
+    const changeTo = (n: number, status: 'idle' | 'failed', updatedAt = n): HeadChange => ({
+      position: updatedAt,
+      born: n + 1,
+      head: { ...head(`t${n}`, { updatedAt, status }), thread: `t${n}`, seq: 1 },
+    })
+    for (const sort of ['created', 'newest', 'updated', 'cost'] as const) {
+      const table = new HeadTable()
+      for (let n = 0; n < 100; n++) table.apply(changeTo(n, n % 10 === 0 ? 'failed' : 'idle'))
+      table.complete()
+      const query: HeadQuery = { q: 'T', status: 'failed', sort, limit: 8 }
+      const before = table.list(query)
+      const listing = table.listing(query, 3)
+      let [step, pauses] = [listing.next(), 0]
+      for (; !step.done; step = listing.next(), pauses++) {
+        table.apply(changeTo(pauses * 10, 'idle', 1_000 + pauses))
+        table.apply(changeTo(pauses * 10 + 1, 'failed', 2_000 + pauses))
+        table.apply({ position: 3_000 + pauses, removed: `t${90 - pauses * 10}` })
+      }
+      expect(pauses).toBeGreaterThan(1)
+      expect(step.value).toEqual(before)
+    }
+  })
 })

@@ -1,0 +1,95 @@
+/**
+ * A step of a build: the modules of `dist` in few files, `dist/lib`. Finding, reading and linking a module takes a process
+ * longer than running it, and a host needs four hundred.
+ *
+ * - Every door, command and module that is found by its name stays at its path, and is one line that leads to `lib`.
+ * - What was imported later is imported later: esbuild makes a chunk of it.
+ * - A module sees the location that it had (`import.meta.url`): workers and the page are found by it.
+ * - With `--alone` the modules that are in `lib` now are removed: nothing of the package leads to them.
+ */
+import { existsSync } from 'node:fs'
+import { chmod, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { Plugin } from 'esbuild'
+
+const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+const target = join(dist, 'lib')
+const zones = ['src', 'actors', 'workers']
+
+const doors = ['src/index', 'src/testing', 'src/server', 'src/client', 'src/observe', 'src/cli/main']
+/** Started as processes and threads, or imported by their names (src/tools/worker-url.ts). */
+const started = ['workers/thread/process', 'workers/thread/entry', 'workers/sandbox/thread', 'workers/body/invoke']
+
+async function modulesOf(zone: string): Promise<readonly string[]> {
+  const names = await readdir(join(dist, zone), { recursive: true })
+  return names.filter((name) => name.endsWith('.js')).map((name) => `${zone}/${name.slice(0, -3)}`)
+}
+
+/** Bodies of tools are imported by their names, too. */
+async function bodies(): Promise<readonly string[]> {
+  const found = []
+  for (const name of await modulesOf('workers'))
+    if (/^export (?:async )?function\*? run\(/m.test(await readFile(join(dist, `${name}.js`), 'utf8'))) found.push(name)
+  return found
+}
+
+const chunkOf = (entry: string): string => entry.replaceAll('/', '-')
+
+/** All chunks are in one folder, so that a module's own location is the same from each. */
+const ownLocations: Plugin = {
+  name: 'own-locations',
+  setup(building) {
+    building.onLoad({ filter: /\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      if (!text.includes('import.meta.url')) return undefined
+      const location = JSON.stringify(relative(target, path))
+      return { contents: `const __module_url = new URL(${location}, __chunk_url).href;\n${text}` }
+    })
+    building.onResolve({ filter: /\/vendor\/[^/]+\.js$/ }, ({ path }) => ({
+      path: `../vendor/${basename(path)}`,
+      external: true,
+    }))
+  },
+}
+
+async function bundle(entries: readonly string[]): Promise<void> {
+  await rm(target, { recursive: true, force: true })
+  await build({
+    entryPoints: entries.map((entry) => ({ in: join(dist, `${entry}.js`), out: chunkOf(entry) })),
+    outdir: target,
+    absWorkingDir: dist,
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    define: { 'import.meta.url': '__module_url' },
+    banner: { js: 'const __chunk_url = import.meta.url;' },
+    plugins: [ownLocations],
+    logLevel: 'error',
+  })
+}
+
+/** What the door does: it exports all of its chunk, which runs when it is imported. */
+async function leadThere(entry: string): Promise<void> {
+  const file = join(dist, `${entry}.js`)
+  const [first = ''] = (await readFile(file, 'utf8')).split('\n')
+  const chunk = `${relative(dirname(file), target)}/${chunkOf(entry)}.js`
+  const isProgram = first.startsWith('#!')
+  await writeFile(file, `${isProgram ? `${first}\n` : ''}export * from '${chunk}'\n`)
+  if (isProgram) await chmod(file, 0o755)
+}
+
+const entries = [...new Set([...doors, ...started, ...(await bodies())])]
+for (const entry of entries) if (!existsSync(join(dist, `${entry}.js`))) throw new Error(`there is no ${entry}.js`)
+await bundle(entries)
+for (const entry of entries) await leadThere(entry)
+if (process.argv.includes('--alone')) await removeModules(new Set(entries))
+
+async function removeModules(kept: ReadonlySet<string>): Promise<void> {
+  for (const zone of zones)
+    for (const name of await modulesOf(zone)) if (!kept.has(name)) await rm(join(dist, `${name}.js`))
+}
