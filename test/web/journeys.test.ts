@@ -88,7 +88,7 @@ async function waitsFor(skein: Skein, root: string, text: string): Promise<void>
   for await (const items of skein.inbox.watch({ root })) if (items.length > 0) return
 }
 
-for (const way of ways('keys'))
+for (const way of ways('mouse'))
   it(`V2, V3: a thread is started, steered and stopped, and what its call did is told, by ${way}`, async () => {
     const { url, sent } = await open()
     const { page, faults } = await look(browser, `${url}/ui/agents/lead`)
@@ -117,7 +117,7 @@ for (const way of ways('keys'))
     expect([...faults, ...fresh.faults]).toEqual([])
   })
 
-for (const way of ways('mouse'))
+for (const way of ways('keys'))
   it(`V2, V3: a question is answered by ${way}`, async () => {
     const { url, skein } = await open()
     await waitsFor(skein, 'first', 'ask')
@@ -171,7 +171,7 @@ for (const way of ways('mouse'))
     expect(answers.join()).not.toContain(secret)
   })
 
-for (const way of ways('keys'))
+for (const way of ways('mouse'))
   it(`V1: files are shown as they were after any change, with what it changed, by ${way}`, async () => {
     const { url, skein } = await open()
     const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })

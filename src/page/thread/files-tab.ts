@@ -133,7 +133,12 @@ function callWords({ step, index, who }: FilePoint): string {
 const longestText = 200_000
 
 /** Undefined: not read yet; null: there was no such file. */
-function useText(thread: string, path: string, at: number | undefined, version: number) {
+function useText(
+  file: { readonly thread: string; readonly path: string },
+  at: number | undefined,
+  version: number,
+): { readonly text: string | null | undefined; readonly problem: PageProblem | undefined } {
+  const { thread, path } = file
   const [text, setText] = useState<string | null>()
   const [problem, setProblem] = useState<PageProblem>()
   useEffect(() => {
@@ -166,7 +171,7 @@ interface FileTextProps {
 
 function FileText({ thread, path, at, points, version }: FileTextProps): VNode {
   const isCompared = address.value.query['diff'] === '1'
-  const { text, problem } = useText(thread, path, at, version)
+  const { text, problem } = useText({ thread, path }, at, version)
   const last = points.findLast(
     (record) => record.seq <= (at ?? Infinity) && record.changes.some((change) => change.path === path),
   )
@@ -221,7 +226,7 @@ function PlainFile({ text }: { text: string | null | undefined }): VNode | null 
 }
 
 function TextChanges(props: { thread: string; path: string; before: number; text: string }): VNode {
-  const { text: older, problem } = useText(props.thread, props.path, props.before, 0)
+  const { text: older, problem } = useText(props, props.before, 0)
   if (problem) return h(Problem, { problem })
   if (older === undefined) return h(Loading, { what: 'the file before' }) ?? h('div', null)
   return h(LineChanges, { before: older ?? '', after: props.text })
