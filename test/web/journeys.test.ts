@@ -88,8 +88,9 @@ async function waitsFor(skein: Skein, root: string, text: string): Promise<void>
   for await (const items of skein.inbox.watch({ root })) if (items.length > 0) return
 }
 
-for (const way of ways('mouse'))
-  it(`V2, V3: a thread is started, steered and stopped, and what its call did is told, by ${way}`, async () => {
+it.each(ways('mouse'))(
+  'V2, V3: a thread is started, steered and stopped, and what its call did is told, by %s',
+  async (way) => {
     const { url, sent } = await open()
     const { page, faults } = await look(browser, `${url}/ui/agents/lead`)
     await isLive(page)
@@ -115,25 +116,26 @@ for (const way of ways('mouse'))
     const fresh = await look(browser, page.url())
     await fresh.page.waitForSelector('.message >> text=mail')
     expect([...faults, ...fresh.faults]).toEqual([])
-  })
+  },
+)
 
-for (const way of ways('keys'))
-  it(`V2, V3: a question is answered by ${way}`, async () => {
-    const { url, skein } = await open()
-    await waitsFor(skein, 'first', 'ask')
-    const { page, faults } = await look(browser, `${url}/ui/inbox`)
-    const person = personAt(page, way)
-    await person.press('.option input')
-    await person.press('.answer .action.primary')
-    await page.waitForSelector('.decided >> text=Recorded: answered')
-    const thread = await skein.threads.get('first')
-    await thread.settled()
-    expect((await thread.messages()).at(-1)?.text).toContain('by sea')
-    expect(faults).toEqual([])
-  })
+it.each(ways('keys'))('V2, V3: a question is answered by %s', async (way) => {
+  const { url, skein } = await open()
+  await waitsFor(skein, 'first', 'ask')
+  const { page, faults } = await look(browser, `${url}/ui/inbox`)
+  const person = personAt(page, way)
+  await person.press('.option input')
+  await person.press('.answer .action.primary')
+  await page.waitForSelector('.decided >> text=Recorded: answered')
+  const thread = await skein.threads.get('first')
+  await thread.settled()
+  expect((await thread.messages()).at(-1)?.text).toContain('by sea')
+  expect(faults).toEqual([])
+})
 
-for (const way of ways('mouse'))
-  it(`V2, F3: values are given once; the second tab is told, and no value comes back, by ${way}`, async () => {
+it.each(ways('mouse'))(
+  'V2, F3: values are given once; the second tab is told, and no value comes back, by %s',
+  async (way) => {
     const { url, skein } = await open()
     await waitsFor(skein, 'one', 'ship')
     const both = [await look(browser, `${url}/ui/inbox`), await look(browser, `${url}/ui/inbox`)]
@@ -169,10 +171,12 @@ for (const way of ways('mouse'))
       expect(faults).toEqual([])
     }
     expect(answers.join()).not.toContain(secret)
-  })
+  },
+)
 
-for (const way of ways('mouse'))
-  it(`V1: files are shown as they were after any change, with what it changed, by ${way}`, async () => {
+it.each(ways('mouse'))(
+  'V1: files are shown as they were after any change, with what it changed, by %s',
+  async (way) => {
     const { url, skein } = await open()
     const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })
     await thread.send('note').result()
@@ -194,10 +198,12 @@ for (const way of ways('mouse'))
     await page.locator('main').first().press('.')
     await page.waitForSelector('.point-bar >> text=Now')
     expect([...faults, ...fresh.faults]).toEqual([])
-  })
+  },
+)
 
-for (const way of ways('mouse'))
-  it(`V1, V2: a thread is forked at a step after a report of what that crosses, and compared, by ${way}`, async () => {
+it.each(ways('mouse'))(
+  'V1, V2: a thread is forked at a step after a report of what that crosses, and compared, by %s',
+  async (way) => {
     const { url, skein } = await open()
     const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })
     await thread.send('note').result()
@@ -214,7 +220,8 @@ for (const way of ways('mouse'))
     expect(await page.textContent('.diff .added')).toContain('draft 0')
     expect((await skein.threads.list()).threads).toHaveLength(2)
     expect(faults).toEqual([])
-  })
+  },
+)
 
 /** Waits until so many have come. */
 function meeting(size: number): () => Promise<void> {
