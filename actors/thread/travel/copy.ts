@@ -9,7 +9,7 @@ import { hasEnded } from '../state.js'
 import type { ThreadState } from '../state.js'
 
 /** What the new root decides when its tree was copied, or cannot be. */
-export function endCopy(
+export function decideCopied(
   state: ThreadState,
   outcome: Omit<TreeCopied, 'type'> | { readonly failure: string },
 ): Decision {
