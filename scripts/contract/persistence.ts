@@ -1,5 +1,5 @@
 /** P · Persistence and resume. What survives, and how old data is read. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const persistence: Section = {
