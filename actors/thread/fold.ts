@@ -69,7 +69,7 @@ const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
 
 /** How long, and of how many commands, a repetition is recognised. */
 const dayMs = 24 * 60 * 60 * 1000
-const mostAccepted = 1_000
+const mostAccepted = 256
 
 export function fold(state: ThreadState, record: ThreadRecord, move: Move = moveByTable): void {
   if (record.seq !== state.seq + 1)
