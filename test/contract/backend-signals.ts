@@ -22,7 +22,8 @@ export function signals({ backend, open }: Context): void {
     const client = await open('client')
     const there = new Promise((resolve) => void client.signals.subscribe('there', resolve))
     const here = new Promise((resolve) => void host.subscribe('here', resolve))
-    await client.mailbox.put({ to: 'x', id: 'after', body: 1 }) // the host knows of the subscription now
+    await client.mailbox.put({ to: 'x', id: 'after', body: 1 })
+    await backend().heads.get('x') // the host knows of the subscription now
     const unheard: string[] = []
     await new Promise<void>((resolve) => {
       for (const topic of ['here', 'there', 'nowhere'])
@@ -43,8 +44,9 @@ export function signals({ backend, open }: Context): void {
     backend().signals.publish('t', 1)
     const client = await open('client')
     const told = new Promise((resolve) => void client.signals.subscribe('t', resolve))
-    // Mail goes the same way as the subscription, so the host knows of it now.
+    // Mail goes the same way as the subscription, and an answer to the host after both: it knows of it now.
     await client.mailbox.put({ to: 'x', id: 'after', body: 1 })
+    await backend().heads.get('x')
     expect(backend().signals.heard('t')).toBe(true)
     backend().signals.publish('t', { text: 'hello' })
     expect(await told).toEqual({ text: 'hello' })

@@ -25,6 +25,7 @@ import { NatsBlobs } from './store/blobs.js'
 import { Commits } from './store/commits.js'
 import { Directory } from './store/directory.js'
 import { createNatsHeads } from './store/heads.js'
+import { createClientInterest, createInterest } from './store/interest.js'
 import { createNatsJournal } from './store/journal.js'
 import { NatsMailbox } from './store/mailbox.js'
 import { createSignals } from './store/signals.js'
@@ -81,9 +82,11 @@ async function assemble(
   const handover = createHandover(commits, mailbox)
   const leases = new NatsLeases(context, { presence, leaseMs, self, hostsAlive: () => hosts.alive(), handover })
   const directory = new Directory(context)
+  const interest = (role === 'host' ? createInterest : createClientInterest)(connection, subjects)
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     refuseLater()
+    interest.stop()
     directory.close()
     await commits.settled()
     await mailbox.settled()
@@ -113,7 +116,7 @@ async function assemble(
     heads: createNatsHeads(context, directory),
     mailbox: { ...mailbox, waiting: createWaiting(context, commits, mailbox) },
     snapshots: createSnapshots(context, commits),
-    signals: createSignals(connection, subjects, assertOpen),
+    signals: createSignals({ connection, subjects, assertOpen, interest }),
     blobs,
     trees: new NatsTrees(context, commits),
     leases,

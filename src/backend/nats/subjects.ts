@@ -47,6 +47,9 @@ export interface Subjects {
   signal(topic: string): string
   /** Published when a lease was given back. */
   readonly moved: string
+  /** Who listens to which signals, and the question for it. */
+  readonly interestTold: string
+  readonly interestAsked: string
 }
 
 export type StreamKind = 'log' | 'mail' | 'snapshots' | 'blobs' | 'meta' | 'live'
@@ -92,6 +95,8 @@ export function createSubjects(namespace: string): Subjects {
     lives: at('live', '*'),
     signal: (topic) => at('signal', token(topic)),
     moved: at('moved'),
+    interestTold: at('interest', 'told'),
+    interestAsked: at('interest', 'asked'),
   }
 }
 
@@ -123,6 +128,16 @@ function token(id: string): string {
   return `=${bytes.toString('base64url')}`
 }
 
+/** The first 32 bits of the hashes of threads that were asked for last: a commit asks for its thread's seven times. */
+const hashes = new Map<string, number>()
+const mostHashes = 4_096
+
 export function partitionOf(thread: string, partitions: number): number {
-  return partitions === 1 ? 0 : Number.parseInt(hash('sha256', thread, 'hex').slice(0, 8), 16) % partitions
+  if (partitions === 1) return 0
+  const known = hashes.get(thread)
+  if (known !== undefined) return known % partitions
+  if (hashes.size >= mostHashes) hashes.clear()
+  const first = Number.parseInt(hash('sha256', thread, 'hex').slice(0, 8), 16)
+  hashes.set(thread, first)
+  return first % partitions
 }

@@ -1,6 +1,6 @@
 /**
- * When what has come is shown: ten times a second at most, which is the main cost of a busy page, and less often where a
- * showing takes long, so that a slow machine has time for its user; at once for a quarter of a second after the user
+ * When what has come is shown: ten times a second at most, which is the main cost of a busy page, and less often where
+ * a showing takes long, so that a slow machine has time for its user; at once for a quarter of a second after the user
  * has done something; and not while the view is frozen.
  */
 import { signal } from '@preact/signals'

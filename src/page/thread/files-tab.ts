@@ -1,4 +1,4 @@
-/** Files of a thread, now or after any change: its folders, the text of one, what a call changed in it, and who wrote what. */
+/** Files of a thread, now or after any change: folders, the text of one, what a call changed in it, who wrote what. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'

@@ -23,7 +23,7 @@ import { isObject } from '../../core/json.js'
 import { Flushes } from './flushes.js'
 import { HeldPartition } from './partition.js'
 import type { PartitionOptions } from './partition.js'
-import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
+import { catchUpTopic, tellRemoval } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
 import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
@@ -359,7 +359,7 @@ export class Host {
   #removed(root: string): void {
     for (const partition of this.#partitions.values()) partition.forget(root)
     this.#partitionOptions.retained.forget(root)
-    this.#options.backend.signals.publish(treeTopic(root), asSignal({ kind: 'removed' }))
+    tellRemoval(this.#options.backend, root)
     this.#options.removed()
   }
 

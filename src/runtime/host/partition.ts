@@ -24,7 +24,7 @@ import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
 import type { Services, HostSettings } from '../services.js'
 import type { RetainedStates } from './retained.js'
-import { tellTree } from '../watch/topics.js'
+import { tellThread } from '../watch/topics.js'
 import { StuckThreads } from './stuck-threads.js'
 
 /** What the partitions of a host share. */
@@ -161,7 +161,7 @@ export class HeldPartition {
     const { position } = entry
     const { rest } = headOf(state)
     const records = decode(id, entry)
-    tellTree(backend, path[0] ?? id, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
+    tellThread(backend, state, () => ({ kind: 'committed', thread: id, path, position, rest, records }))
   }
 
   /**

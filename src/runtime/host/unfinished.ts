@@ -5,7 +5,7 @@
  * - A host may be told to resume some trees only. It leaves the others as they are and tells how many threads that is;
  *   as soon as a thread of such a tree gets mail, the whole tree is resumed, because someone wants it.
  */
-import type { Backend, Lease } from '../../backend/port.js'
+import type { Backend, Lease, StoredHead } from '../../backend/port.js'
 import { readMail } from '../journal/mail.js'
 
 /** Which unfinished trees a host resumes when it opens a store: all, or those with these roots. */
@@ -24,17 +24,18 @@ export interface Unfinished {
 /** `restless`: what a lease that was just given says of it. */
 export async function findUnfinished(
   backend: Backend,
-  { partition, restless }: Pick<Lease, 'partition' | 'restless'>,
+  lease: Pick<Lease, 'partition' | 'restless'>,
   resuming: Resuming,
 ): Promise<Unfinished> {
-  const { heads, mailbox } = backend
+  const { mailbox } = backend
+  const { partition } = lease
   const isResumed = (root: string | undefined): boolean =>
     resuming === 'all' || (root !== undefined && resuming.includes(root))
   const due = new Set<string>()
   const leftAlone = new Map<string, string | undefined>()
   const alarms: { thread: string; at: number }[] = []
   const damaged: { thread: string; why: string }[] = []
-  for (const { thread, root, rest, wakeAt, status, damaged: damage } of restless ?? (await heads.restless(partition))) {
+  for (const { thread, root, rest, wakeAt, status, damaged: damage } of await restlessIn(backend, lease)) {
     // The definitions and options of this host may have the variables that it awaits.
     const isDue = !rest || status === 'awaiting_variables'
     if (damage !== undefined) damaged.push({ thread, why: damage })
@@ -49,6 +50,13 @@ export async function findUnfinished(
     else leftAlone.set(thread, root)
   }
   return { due: [...due], alarms, damaged, leftAlone: [...leftAlone].map(([thread, root]) => ({ thread, root })) }
+}
+
+async function restlessIn(
+  { heads }: Backend,
+  { partition, restless }: Pick<Lease, 'partition' | 'restless'>,
+): Promise<readonly StoredHead[]> {
+  return restless ?? heads.restless(partition)
 }
 
 /** The root of a thread; if it is not created yet, the one that the `create` in its mailbox names. */

@@ -19,8 +19,7 @@ import type { Chain, PackedEntry } from '../journal/journal.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { Woken } from '../journal/wake.js'
 import type { HostSettings, Services } from '../services.js'
-import { answerTopic, asSignal, tellTree } from '../watch/topics.js'
-import type { MailFinishedSignal, TreeSignal } from '../watch/topics.js'
+import { answerTopic, asSignal, tellThread, tellTree } from '../watch/topics.js'
 import { headOf } from './head.js'
 
 export interface OutboxOptions {
@@ -201,21 +200,19 @@ export class Outbox {
       this.#pace.appended(entry)
       if (entry.first === 1) this.#pace.based(this.#state.lineage.before)
     }
-    this.#tell(() =>
-      last
-        ? {
-            kind: 'committed',
-            thread: this.#state.id,
-            path: this.#state.path,
-            position,
-            rest: head?.rest === true,
-            records: batch.records,
-          }
-        : { kind: 'finished' },
-    )
+    if (last)
+      tellThread(this.#options.backend, this.#state, () => ({
+        kind: 'committed',
+        thread: this.#state.id,
+        path: this.#state.path,
+        position,
+        rest: head?.rest === true,
+        records: batch.records,
+      }))
+    else this.#tellFinished()
     // Watchers that wait until the tree rests may have seen this mail before the store removed it: they look again. If
     // that fails, this host has lost the store, and the next one tells.
-    finished?.then(() => this.#tell(() => ({ kind: 'finished' }))).catch(() => undefined)
+    finished?.then(() => this.#tellFinished()).catch(() => undefined)
     for (const reply of batch.replies) tellAnswer(this.#options, this.#state.id, reply)
     for (const record of batch.records) if (record.type === 'turn.ended') this.#options.turnEnded(this.#state, record)
     if (this.#pace.due) this.#snapshot()
@@ -223,8 +220,8 @@ export class Outbox {
     this.#owner.committed(this.#durable)
   }
 
-  #tell(make: () => TreeSignal | MailFinishedSignal): void {
-    tellTree(this.#options.backend, this.#state.path[0] ?? this.#state.id, make)
+  #tellFinished(): void {
+    tellTree(this.#options.backend, this.#state.path[0] ?? this.#state.id, () => ({ kind: 'finished' }))
   }
 
   /** A cache (J6): that it could not be written is no failure of the thread. */

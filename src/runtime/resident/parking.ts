@@ -6,7 +6,7 @@ import type { Backend, Mail } from '../../backend/port.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { answerTopic, asSignal, tellTree } from '../watch/topics.js'
+import { answerTopic, asSignal, tellThread } from '../watch/topics.js'
 
 interface ParkedMail {
   readonly thread: string
@@ -34,7 +34,7 @@ export function tellParkedTree(
   { path, why }: { readonly path: readonly string[]; readonly why: Failure },
 ): void {
   const thread = path.at(-1) ?? ''
-  tellTree(backend, path[0] ?? thread, () => ({
+  tellThread(backend, { id: thread, path }, () => ({
     kind: 'parked',
     thread,
     path,

@@ -14,7 +14,7 @@ import { abandonReason } from '../../core/effect.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner, RunningEffect } from '../services.js'
-import { tellTree } from '../watch/topics.js'
+import { tellThread } from '../watch/topics.js'
 import { CallOrder } from './call-order.js'
 
 /** How effects are started. */
@@ -197,7 +197,7 @@ export class Reconciler {
   speak(make: () => DeltaEvent): void {
     if (this.#left) return
     const { state } = this.thread
-    tellTree(this.#backend, state.path[0] ?? state.id, () => ({ kind: 'spoken', after: state.seq, event: make() }))
+    tellThread(this.#backend, state, () => ({ kind: 'spoken', after: state.seq, event: make() }))
   }
 
   /** Tells again what the effects in flight have said so far, for watchers that come late. */

@@ -1,6 +1,7 @@
 /**
  * Signals of a tree: what is published when records are durable and while a model streams, and the topics that it is
- * published to. One topic per tree, so one subscription sees all of it.
+ * published to. One topic per tree, so one subscription sees all of it; and one per thread, for those who wait for one
+ * of thousands.
  *
  * - A commit is signalled after it is acknowledged, never before.
  */
@@ -12,6 +13,10 @@ import type { Json } from '../../core/json.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 
 export const treeTopic = (root: string): string => `tree/${root}`
+/** What concerns one thread, but not the end of its tree. */
+export const threadTopic = (thread: string): string => `thread/${thread}`
+/** The end of a tree. */
+export const removalTopic = (root: string): string => `removed/${root}`
 /** Ids of commands are unique in their thread only: callers choose them. */
 export const answerTopic = (thread: string, command: string): string => `answer/${thread}/${command}`
 /** A new watcher asks here for the text that is being streamed. */
@@ -96,4 +101,23 @@ export function tellTree(
 ): void {
   const topic = treeTopic(root)
   if (signals.heard(topic)) signals.publish(topic, asSignal(make()))
+}
+
+/** The same of what concerns one thread: to whoever follows that, or its tree. */
+export function tellThread(
+  { signals }: Pick<Backend, 'signals'>,
+  { id, path }: { readonly id: string; readonly path: readonly string[] },
+  make: () => TreeSignal,
+): void {
+  const [tree, thread] = [treeTopic(path[0] ?? id), threadTopic(id)]
+  const isHeardInTree = signals.heard(tree)
+  const isHeard = signals.heard(thread)
+  if (!isHeardInTree && !isHeard) return
+  const signal = asSignal(make())
+  if (isHeardInTree) signals.publish(tree, signal)
+  if (isHeard) signals.publish(thread, signal)
+}
+
+export function tellRemoval({ signals }: Pick<Backend, 'signals'>, root: string): void {
+  for (const topic of [treeTopic(root), removalTopic(root)]) signals.publish(topic, asSignal({ kind: 'removed' }))
 }

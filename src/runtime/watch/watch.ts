@@ -17,9 +17,9 @@ import { fromFailure } from '../../core/failure.js'
 import type { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
-import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
+import { catchUpTopic, removalTopic, threadTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
-import { holds, isPlace, lastOf, parseCursor } from './cursor.js'
+import { holds, lastOf, parseCursor } from './cursor.js'
 import type { Cursor } from './cursor.js'
 import { EarlyDeltas } from './early-deltas.js'
 import { standsOnPast } from '../../core/records/travel.js'
@@ -99,14 +99,16 @@ class Watch {
   }
 
   begin(): void {
-    const { root, until, closed } = this.#options
+    const { root, thread, until, closed } = this.#options
     const { signals } = this.#backend
     if (until !== 'now') {
       const take = (value: Json): void => {
         const signal = toTreeSignal(value)
         if (signal) this.#onSignal(signal)
       }
-      this.#unsubscribe = signals.subscribe(treeTopic(root), take, () => this.#catchUp())
+      const stops = [signals.subscribe(thread ? threadTopic(thread) : treeTopic(root), take, () => this.#catchUp())]
+      if (thread) stops.push(signals.subscribe(removalTopic(root), take))
+      this.#unsubscribe = () => stops.splice(0).forEach((stop) => stop())
       signals.publish(catchUpTopic, { root })
     }
     closed?.addEventListener('abort', this.#onClosed, { once: true })
@@ -271,7 +273,7 @@ class Watch {
     let isThere = false
     for (let more = true; more && !this.#stopped;) {
       const entries = await this.#next(isThere)
-      if (!isThere && isPlace(this.#at) && !holds(entries[0], this.#at)) {
+      if (!isThere && this.#at.seq > 0 && !holds(entries[0], this.#at)) {
         await this.#reset(entries.length > 0)
         continue
       }

@@ -155,17 +155,13 @@ export class NatsLeases implements Leases {
   }
 
   async #take(partition: number, presence: Presence): Promise<Lease | undefined> {
-    const { reader, subjects } = this.#context
     const { id, held } = presence
     if (!presence.isAlive) return undefined
-    const told = this.#released.get(partition)
-    this.#released.delete(partition)
-    const last = told ? undefined : await reader.last(subjects.streams.meta, subjects.owner(partition))
-    if (last && (this.#isBarred(last) || (await this.#isHeldElsewhere(last)))) return undefined
-    const epoch = await this.#write(partition, id, told?.seq ?? last?.seq ?? 0)
-    if (epoch === undefined || presence.id !== id) return undefined
+    const free = await this.#freeEntry(partition)
+    const epoch = free && (await this.#write(partition, id, free.seq))
+    if (!free || epoch === undefined || presence.id !== id) return undefined
+    const { wasReleased } = free
     const lost = held.add(partition, epoch)
-    const wasReleased = told !== undefined || (last !== undefined && ownerOf(last).host === '')
     try {
       const found = await this.#options.handover.takeOver({ partition, epoch, lost, wasReleased })
       if (lost.aborted) return undefined
@@ -175,6 +171,20 @@ export class NatsLeases implements Leases {
       await this.#release(partition, epoch)
       throw thrown
     }
+  }
+
+  /** The entry of a partition that may be taken: as it was told, or as it is. */
+  async #freeEntry(
+    partition: number,
+  ): Promise<(Pick<TakenPartition, 'wasReleased'> & { readonly seq: number }) | undefined> {
+    const { reader, subjects } = this.#context
+    const told = this.#released.get(partition)
+    this.#released.delete(partition)
+    if (told) return { seq: told.seq, wasReleased: true }
+    const last = await reader.last(subjects.streams.meta, subjects.owner(partition))
+    if (!last) return { seq: 0, wasReleased: false }
+    if (this.#isBarred(last) || (await this.#isHeldElsewhere(last))) return undefined
+    return { seq: last.seq, wasReleased: ownerOf(last).host === '' }
   }
 
   async #release(partition: number, epoch: number): Promise<void> {
@@ -194,8 +204,7 @@ export class NatsLeases implements Leases {
 
   /** A partition that this host may take. */
   #noteReleased(told: Uint8Array): number | undefined {
-    if (told.length === 0) return undefined
-    const { success, data } = releasedSchema.safeParse(JSON.parse(Buffer.from(told).toString()))
+    const { success, data } = releasedSchema.safeParse(parsed(told))
     const held = this.#options.presence?.held.size ?? 0
     if (!success || data.records > this.#records || held + this.#taking.size >= this.#share) return undefined
     this.#released.set(data.partition, data)
@@ -256,4 +265,13 @@ function newestOf(alive: Alive): readonly string[] {
   let newest = all[0]?.[1]
   for (const [, profile] of all) if (newest && compareHosts(profile, newest) > 0) newest = profile
   return all.filter(([, profile]) => newest && compareHosts(profile, newest) >= 0).map(([id]) => id)
+}
+
+/** Undefined for what is no JSON. */
+function parsed(data: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(data).toString())
+  } catch {
+    return undefined
+  }
 }

@@ -84,27 +84,30 @@ export interface PackOptions {
 
 export function packCommit({ commit, head, sends, born, snapshot }: PackOptions): PackedCommit {
   const { thread, expected, epoch, entry, removed } = commit
-  const body = Buffer.from(entry?.body ?? '')
-  const note: CommitNote = {
+  const text = entry?.body ?? ''
+  const bytes = Buffer.byteLength(text)
+  // Fields without a value are left out of the text. No spread: this runs with every commit.
+  const note = {
     thread,
     seq: expected + (entry?.count ?? 0),
     epoch,
     born,
-    ...(entry && { entry: { first: entry.first, count: entry.count, hash: entry.hash, bytes: body.length } }),
+    entry: entry && { first: entry.first, count: entry.count, hash: entry.hash, bytes },
     sends: sends.length,
     snapshot,
-    ...(removed && { removed }),
+    removed,
   }
-  const whole = JSON.stringify({ ...note, head })
-  const long = Buffer.byteLength(whole) > longestHeader
-  const rest = Buffer.from(sends.length > 0 || long ? tailText(sends, long ? head : undefined) : '')
-  return { header: long ? JSON.stringify(note) : whole, payload: Buffer.concat([body, rest]) }
+  const short = JSON.stringify(note)
+  const headText = JSON.stringify(head)
+  const long = Buffer.byteLength(headText) + short.length > longestHeader
+  const rest = sends.length > 0 || long ? tailText(sends, long ? headText : undefined) : ''
+  return { header: long ? short : `${short.slice(0, -1)},"head":${headText}}`, payload: Buffer.from(text + rest) }
 }
 
 /** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */
-function tailText(sends: readonly SerializedMail[], head: Head | undefined): string {
+function tailText(sends: readonly SerializedMail[], headText: string | undefined): string {
   const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
-  return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
+  return `{"sends":[${mails.join(',')}]${headText === undefined ? '' : `,"head":${headText}`}}`
 }
 
 export function noteOfCommit({ headers, subject, seq }: StreamMessage): CommitNote {

@@ -6,7 +6,8 @@
  * NG2 Listeners are told that they may have missed signals: after a reconnect; once where servers form a cluster, since
  *     these learn of a subscription a little later; for a value that is too long for a message; and every few seconds,
  *     since a signal that its publisher lost leaves no trace here. So nobody waits for ever for one signal.
- * - That nobody listens is known from the server, which answers a message that has no receiver.
+ * - What nobody hears is not sent (NG3 in interest.ts). Who must know that nobody listens asks the server, which
+ *   answers a message that has no receiver.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Json } from '../../../core/json.js'
@@ -15,6 +16,7 @@ import { createTopics, tell } from '../../topics.js'
 import { after, every } from '../connection/timers.js'
 import type { ServerConnection } from '../connection/connection.js'
 import type { Subjects } from '../subjects.js'
+import type { Interest } from './interest.js'
 
 /** Within this the servers of a cluster know of each other's subscriptions. */
 const clusterDelayMs = 500
@@ -24,11 +26,18 @@ const lookAgainMs = 5_000
 const heardAfterMs = 2_000
 const noResponders = 503
 
-export function createSignals(connection: ServerConnection, subjects: Subjects, assertOpen: () => void): Signals {
+export interface SignalServices {
+  readonly connection: ServerConnection
+  readonly subjects: Subjects
+  readonly assertOpen: () => void
+  readonly interest: Interest
+}
+
+export function createSignals({ connection, subjects, assertOpen, interest }: SignalServices): Signals {
   const topics = createTopics()
   const missed = new MissedListeners(connection)
   const replyWhenUnheard = createUnheardReplies(connection)
-  const subscriptions = createSubscriptions((topic) =>
+  const subscriptions = createSubscriptions(interest, (topic) =>
     connection.subscribe(subjects.signal(topic), (message) => {
       if (message.data.length === 0) return missed.tell(topic)
       const value = parseSignal(message)
@@ -40,6 +49,7 @@ export function createSignals(connection: ServerConnection, subjects: Subjects, 
       assertOpen()
       const heardHere = topics.heard(topic)
       topics.publish(topic, value)
+      if (!unheard && !interest.heard(topic)) return
       const text = JSON.stringify(value)
       const fits = Buffer.byteLength(text) < (connection.nc.info?.max_payload ?? Infinity)
       const options = unheard && !heardHere ? { reply: replyWhenUnheard(unheard) } : {}
@@ -59,25 +69,26 @@ export function createSignals(connection: ServerConnection, subjects: Subjects, 
         subscriptions.remove(topic)
       }
     },
-    // Listeners in other processes are not known here.
-    heard: () => true,
+    heard: (topic) => topics.heard(topic) || interest.heard(topic),
   }
 }
 
 /** One subscription per topic, however many listeners it has here. */
-function createSubscriptions(subscribe: (topic: string) => Subscription) {
+function createSubscriptions(interest: Interest, subscribe: (topic: string) => Subscription) {
   const open = new Map<string, { readonly subscription: Subscription; listeners: number }>()
   return {
     add(topic: string): void {
       const existing = open.get(topic)
-      if (existing) existing.listeners++
-      else open.set(topic, { subscription: subscribe(topic), listeners: 1 })
+      if (existing) return void existing.listeners++
+      open.set(topic, { subscription: subscribe(topic), listeners: 1 })
+      interest.began(topic) // NG3: after the subscription, and before anything that is sent because of it
     },
     remove(topic: string): void {
       const existing = open.get(topic)
       if (!existing || --existing.listeners > 0) return
       open.delete(topic)
       existing.subscription.unsubscribe()
+      interest.ended(topic)
     },
   }
 }

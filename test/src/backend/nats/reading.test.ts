@@ -1,4 +1,4 @@
-/** How much is asked of the server when a partition changes hands, and what a scan does when messages are removed. */
+/** What is asked of the server and sent to it, and what a scan does when messages are removed. */
 import { connect } from '@nats-io/transport-node'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { jetstream } from '@nats-io/jetstream'
@@ -118,4 +118,30 @@ it('a scan ends with what there is when messages that were promised are removed 
   } finally {
     await connection.close()
   }
+})
+
+it('NG3: a host sends what may be heard: it learns who listens when it comes, and when a listener comes or goes', async () => {
+  const own = { namespace: 'interest' }
+  const first = await open(own)
+  const client = await open(own, 'client')
+  const stop = client.signals.subscribe('early', () => undefined)
+  const second = await open(own)
+  const hosts = [first, second]
+  expect(second.signals.heard('nobody')).toBe(true) // it does not know yet
+  const heard = (topic: string): boolean[] => hosts.map(({ signals }) => signals.heard(topic))
+  await expect.poll(() => heard('nobody'), { timeout: 60_000 }).toEqual([false, false])
+  expect(heard('early')).toEqual([true, true])
+  const told = new Promise((resolve) => void client.signals.subscribe('late', resolve))
+  /** Whoever has an answer that was asked for after something was told knows of it. */
+  const known = async (): Promise<unknown> => {
+    await client.heads.get('x')
+    return Promise.all(hosts.map(({ heads }) => heads.get('x')))
+  }
+  await known()
+  expect(heard('late')).toEqual([true, true])
+  second.signals.publish('late', 'said')
+  expect(await told).toBe('said')
+  stop()
+  await known()
+  expect(heard('early')).toEqual([false, false])
 })

@@ -147,7 +147,7 @@ function losing(source: Store, lost: () => boolean): Store {
         signals: {
           ...signals,
           publish: (topic, value) =>
-            void (lost() && topic.startsWith('tree/') ? undefined : signals.publish(topic, value)),
+            void (lost() && /^(tree|thread)\//.test(topic) ? undefined : signals.publish(topic, value)),
         },
       }
     },

@@ -76,7 +76,7 @@ onEveryStore('a reader that waits', (world) => {
     if (!iterator) throw new Error(name)
     const ended = readAll(iterator)
     await quiet()
-    expect(reading.open.count).toBe(reading.before + 1)
+    expect(reading.open.count).toBeGreaterThan(reading.before)
     expect(await iterator.return?.()).toMatchObject({ done: true })
     expect(reading.open.count).toBe(reading.before)
     expect(await ended).toBe('ended')

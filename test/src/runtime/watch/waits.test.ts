@@ -40,7 +40,8 @@ function losing(source: Store): Store {
       const { signals } = backend
       const seen = new Set<string>()
       const publish: typeof signals.publish = (topic, value, unheard) => {
-        if (topic.startsWith('tree/') || (topic.startsWith('answer/') && seen.size !== seen.add(topic).size)) return
+        if (/^(tree|thread)\//.test(topic) || (topic.startsWith('answer/') && seen.size !== seen.add(topic).size))
+          return
         signals.publish(topic, value, unheard)
       }
       return { ...backend, signals: { ...signals, publish } }

@@ -7,7 +7,7 @@ import type { DeltaEvent } from '../../../../src/core/records/event.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
 import { follow } from '../../../../src/runtime/watch/events.js'
-import { asSignal, treeTopic } from '../../../../src/runtime/watch/topics.js'
+import { tellThread, treeTopic } from '../../../../src/runtime/watch/topics.js'
 import { watch } from '../../../../src/runtime/watch/watch.js'
 import { collect, quiet, until } from '../../../helpers/deferred.js'
 
@@ -49,10 +49,13 @@ async function tree(): Promise<{
       })
       if (!result.ok) throw new Error('the commit was refused')
       if (told === 'told')
-        backend.signals.publish(
-          treeTopic('root'),
-          asSignal({ kind: 'committed', thread, path, position: result.position, records: [record] }),
-        )
+        tellThread(backend, { id: thread, path }, () => ({
+          kind: 'committed',
+          thread,
+          path,
+          position: result.position,
+          records: [record],
+        }))
     },
   }
 }
@@ -122,7 +125,7 @@ function say(
     offset,
     text,
   }
-  backend.signals.publish(treeTopic('root'), asSignal({ kind: 'spoken', after, event }))
+  tellThread(backend, { id: event.thread, path: event.path }, () => ({ kind: 'spoken', after, event }))
 }
 
 it.each([
