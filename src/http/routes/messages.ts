@@ -12,7 +12,7 @@ import { badRequest } from '../problem.js'
 import { route, traceOf } from '../route.js'
 import { longestWaitMs, outcomeWithin, runOutcome, sendTo, sentMessage } from '../run-outcome.js'
 import type { RunAnswer } from '../run-outcome.js'
-import { callIdText, count, done, flag, isDone, message, messageId, threadId } from '../schemas.js'
+import { callIdText, count, done, flag, isDone, message, messageId, pageLimit, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 
