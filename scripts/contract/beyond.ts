@@ -51,7 +51,14 @@ export const beyond: Section = {
       'says of each conflict what happened, what stands and where the other is',
     ),
   ),
-  B4: item('Fork of a whole swarm at a consistent cut', open('A whole swarm is forked at a consistent cut')),
+  B4: item(
+    'Fork of a whole swarm at a consistent cut',
+    proved(
+      'A whole swarm is forked at a consistent cut',
+      'B4, P4: a tree forked at any position settles as its source did',
+      'B4: the copying of a tree goes on after a crash at any of its commits',
+    ),
+  ),
   B5: item(
     'Supervision with restarts, escalation and dead letters',
     proved(

@@ -49,7 +49,13 @@ export const cli: Section = {
       'C1, H3: serve says who may use it before it opens anything; keys new makes an entry for its file',
       'C1, O1: with --log-json all lines of serve are JSON, one for each turn; cards have the public address',
     ),
-    open('`fork`, `timeline`, `diff`'),
+    proved(
+      '`fork`, `timeline`, `diff`',
+      'C1, P4: timeline lists the points of a thread, and diff what differs between two of them',
+      'C1, P4: a fork that crosses effects exits 4 with the report; with --app it goes on here, on other definitions',
+      'C1, P4: rewind is blocked with the report, undoes with --revert, and goes back; all through a server, too',
+      'C1, P4: an experiment runs forks of each variant, prints what each did, and keeps them by tags',
+    ),
     open('`bench`'),
     proved(
       '`sim`, `export`, `replay`',

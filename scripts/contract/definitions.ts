@@ -118,7 +118,10 @@ export const definitions: Section = {
         'restart asks…',
     ),
     open('`cpu: true` gives a body a worker to itself', 'no test sees that it is alone there'),
-    open('`revert` undoes an effect', 'it is accepted and never called'),
+    proved(
+      '`revert` undoes an effect',
+      'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',
+    ),
     proved(
       "`retention: 'keep'` keeps a long result whole",
       'T12: a long result is cut, and the whole can be asked for; only then',
