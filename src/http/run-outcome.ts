@@ -56,7 +56,7 @@ export async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs:
   // One controller: signals that are made of others cost more than all else here.
   const over = new AbortController()
   const until = { signal: over.signal }
-  const leave = (): void => over.abort(enough)
+  const leave = (): void => over.abort()
   const stop = systemClock.wakeAt(systemClock.now() + waitMs, leave)
   signal.addEventListener('abort', leave, { once: true })
   try {
@@ -77,13 +77,11 @@ export async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs:
   } finally {
     stop()
     signal.removeEventListener('abort', leave)
-    over.abort(enough)
+    over.abort()
   }
 }
 
 const restAfterMs = 20
-/** One for all: an error of the platform is made anew for each abort that has no reason. */
-const enough = new Error('it is not waited for any longer')
 
 /** Rejects when the signal aborts. */
 function passed(ms: number, signal: AbortSignal): Promise<void> {
