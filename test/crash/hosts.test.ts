@@ -55,6 +55,9 @@ const threadIn = (line: string): string => line.split(' ')[1] ?? ''
 const served = ({ lines }: HostProcess): Set<string> =>
   new Set(lines.filter((line) => line.startsWith('run ')).map(threadIn))
 
+/** Whether the host began the last step of the thread: nobody need go on with it. */
+const hasEnded = ({ lines }: HostProcess, id: string): boolean => lines.includes(`run ${id} ${steps - 1}`)
+
 async function expectWhole(turns: number): Promise<void> {
   for (const id of ids) {
     const messages = await (await client.threads.get(id)).messages({ limit: 10_000 })
@@ -70,23 +73,31 @@ async function shared(host: HostProcess, message: string): Promise<void> {
 }
 
 test('N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or doubled', async () => {
-  const one = await start()
-  const two = await start()
-  const work = await begin('go')
-  await Promise.race([one, two].map((host) => host.heard((line) => line.endsWith(' 8'))))
-  const victim = served(one).size > 0 ? one : two
-  const other = victim === one ? two : one
-  const orphans = new Set([...served(victim)].filter((id) => !served(other).has(id)))
-  expect(orphans.size).toBeGreaterThan(0)
-  const adopted = other.heard((line) => orphans.has(threadIn(line)))
-  const limit = limitOf(leaseMs + 1_000)
-  victim.signal('SIGKILL')
-  const killedAt = performance.now()
-  await adopted
-  const tookMs = performance.now() - killedAt
-  expect(tookMs).toBeLessThan(limit())
-  for (const text of await Promise.all(work)) expect(text).toBe(`all of ${steps}`)
-  await expectWhole(1)
+  let turns = 0
+  // On a busy machine all threads may come to their last step before the signal does: once more, then.
+  for (let orphans = 0; orphans === 0; turns++) {
+    const [one, two] = [await start(), await start()]
+    const work = await begin(`go${turns}`)
+    await Promise.race([one, two].map((host) => host.heard((line) => line.endsWith(' 8'))))
+    const victim = served(one).size > 0 ? one : two
+    const other = victim === one ? two : one
+    const own = served(other)
+    const isOrphan = (id: string): boolean => served(victim).has(id) && !own.has(id)
+    const adopted = other.heard((line) => line.startsWith('run ') && isOrphan(threadIn(line)))
+    const limit = limitOf(leaseMs + 1_000)
+    victim.signal('SIGKILL')
+    const killedAt = performance.now()
+    await victim.ended
+    orphans = [...served(victim)].filter((id) => isOrphan(id) && !hasEnded(victim, id)).length
+    const tookMs = orphans === 0 ? 0 : await adopted.then(() => performance.now() - killedAt)
+    expect(tookMs).toBeLessThan(limit())
+    for (const text of await Promise.all(work)) expect(text).toBe(`all of ${steps}`)
+    adopted.catch(() => undefined)
+    other.signal('SIGKILL')
+    await other.ended
+  }
+  await start()
+  await expectWhole(turns)
 })
 
 test('N3: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by the next', async () => {
