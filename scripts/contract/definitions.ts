@@ -15,7 +15,11 @@ export const definitions: Section = {
       '`defineHook` is one of them',
       'D1: a hook is plain data, and its mistakes are found when the app is loaded',
     ),
-    open('`defineThreadEndpoint` is one of them', 'there is none'),
+    proved(
+      '`defineThreadEndpoint` is one of them',
+      'D2, H2: files in api/ and its folders are endpoints; two of one route and wrong names are mistakes',
+      'H2: a file gives the route: method suffix, index, [name], [*]; static before dynamic before catch-all',
+    ),
     proved(
       'A name is unique within its kind, and that is checked when the app is loaded',
       'D1: a name twice within a kind',

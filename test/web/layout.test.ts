@@ -27,7 +27,8 @@ afterEach(async () => {
 const places = ['trees', 'trees/one', 'inbox', 'threads/one']
 const more = ['steps', 'files', 'effects', 'state', 'env', 'records'].map((tab) => `threads/one/${tab}`)
 const rest = ['effects', 'hosts', 'agents', 'threads/none']
-const shown = '.tree-row, .table-row, .decision, .message, .card, .statechart, .files, .problem, .empty, .record-line, table, form'
+const shown =
+  '.tree-row, .table-row, .decision, .message, .card, .statechart, .files, .problem, .empty, .record-line, table, form'
 
 /** Parts of one bar that lie on each other, what is wider than the window, and what is too small to be hit. */
 const faultsScript = `(() => {
@@ -70,11 +71,10 @@ async function faultsAt(page: Page, width: number): Promise<readonly string[]> {
 /** 640: a window of 1280 at 200 %. */
 const widths = isWhole ? [1600, 1280, 1000, 640] : [1000]
 
-for (const width of widths)
-  it(`V3: nothing lies on another thing or leaves the window of ${width} px`, async () => {
-    const { page } = await look(browser, `${world.server.url}/ui/`, { viewport: { width, height: 800 } })
-    expect(await faultsAt(page, width)).toEqual([])
-  })
+it.each(widths)('V3: nothing lies on another thing or leaves the window of %i px', async (width) => {
+  const { page } = await look(browser, `${world.server.url}/ui/`, { viewport: { width, height: 800 } })
+  expect(await faultsAt(page, width)).toEqual([])
+})
 
 it('V3: columns of a tree stand below their names, to the pixel, and the waterfall has its colours', async () => {
   for (const colorScheme of isWhole ? (['light', 'dark'] as const) : (['dark'] as const)) {

@@ -1,4 +1,4 @@
-/** What differs between two texts, line by line: lines that are the same far from any change are left out, and counted. */
+/** What differs between two texts, line by line: equal lines far from any change are left out, and counted. */
 import { h } from './element.js'
 import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'

@@ -1,4 +1,4 @@
-/** What the server says of itself to this page: how often it tells the time, and whether it serves another page by now. */
+/** What the server says of itself to this page: how often it tells the time, and whether it serves another page now. */
 import { signal } from '@preact/signals'
 import { getJson } from './api.js'
 import { ownBuild } from './router.js'

@@ -16,7 +16,7 @@ import type { PageRecord } from '../thread/thread-records.js'
 const newest = 3
 
 /** `here`: ids of what is still listed. Items are named `<thread>/<call>`, other receipts in words. */
-export function Decided({ here }: { here: ReadonlySet<string> }): VNode | null {
+export function DecidedItems({ here }: { here: ReadonlySet<string> }): VNode | null {
   const gone = Object.entries(receipts.value).filter(([id]) => /^[^ /]+\/[^ /]+$/.test(id) && !here.has(id))
   if (gone.length === 0) return null
   return h(

@@ -12,7 +12,7 @@ import { Action, Empty, Loading, Problem, mark, writeBlocked } from '../kit/ui.j
 import { receiptWords, receipts, write } from '../kit/write.js'
 import { showings } from '../store/flush.js'
 import { roots } from '../store/stores.js'
-import { Decided } from './decided.js'
+import { DecidedItems } from './decided.js'
 
 export interface PageEffect {
   readonly id: string
@@ -69,7 +69,7 @@ export function EffectsScreen(): VNode {
       ),
     ),
     problem ? h(Problem, { problem }) : null,
-    h(Decided, { here: new Set(effects?.map(({ id }) => id)) }),
+    h(DecidedItems, { here: new Set(effects?.map(({ id }) => id)) }),
     !effects && !problem ? h(Loading, { what: 'effects' }) : null,
     effects?.length === 0
       ? h(

@@ -10,7 +10,7 @@ import { Age, Empty, Loading, mark } from '../kit/ui.js'
 import { receiptWords, receipts } from '../kit/write.js'
 import { liveSince } from '../link/link.js'
 import { inboxItems } from '../store/stores.js'
-import { Decided } from './decided.js'
+import { DecidedItems } from './decided.js'
 import { InboxDecision } from './inbox-decision.js'
 
 export function filterItems(
@@ -42,7 +42,7 @@ export function InboxScreen(): VNode {
     'main',
     { id: 'main', class: 'screen inbox-screen' },
     h(InboxBar, { found: items.length, all: all.length }),
-    h(Decided, { here: new Set(items.map(({ id }) => id)) }),
+    h(DecidedItems, { here: new Set(items.map(({ id }) => id)) }),
     items.length === 0
       ? h(Empty, { title: 'Nothing waits for you' }, h('p', null, `Live since ${timeOfDay(liveSince.value)}`))
       : h(

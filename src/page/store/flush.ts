@@ -1,6 +1,6 @@
 /**
- * When what has come is shown: ten times a second at most, which is the main cost of a busy page, and less often where a
- * showing takes long, so that a slow machine has time for its user; at once for a quarter of a second after the user
+ * When what has come is shown: ten times a second at most, which is the main cost of a busy page, and less often where
+ * a showing takes long, so that a slow machine has time for its user; at once for a quarter of a second after the user
  * has done something; and not while the view is frozen.
  */
 import { signal } from '@preact/signals'
@@ -15,7 +15,7 @@ const slowMs = 100
 const inputMs = 250
 /** A showing is at most one part of so many of the time. */
 const restParts = 4
-const longestRestMs = 1_000
+const longestRestMs = 250
 let costMs = 0
 let inputAt = -Infinity
 let shownAt = -Infinity

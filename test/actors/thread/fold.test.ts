@@ -223,6 +223,16 @@ describe('the journal', () => {
     expect(tale.state.accepted.has('m')).toBe(false)
     expect([...tale.state.accepted.keys()]).toEqual(['n', 'o'])
   })
+
+  it('of many commands within a day the last 256 are remembered: a state does not grow with turns that are over', () => {
+    const tale = createdThread()
+    for (let n = 0; n < 300; n++) tale.say('note', 'store', `n${n}`)
+    expect(tale.state.accepted.size).toBe(300) // for some minutes, all are
+    tale.now += 2 * 60 * 1000
+    tale.say('note', 'store', 'n300')
+    expect(tale.state.accepted.size).toBe(256)
+    expect([tale.state.accepted.has('n44'), tale.state.accepted.has('n45')]).toEqual([false, true])
+  })
 })
 
 describe('slots', () => {

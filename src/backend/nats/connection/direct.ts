@@ -19,7 +19,7 @@ export interface StreamMessage {
   readonly at: number
 }
 
-export type Query =
+export type MessageQuery =
   | { readonly last_by_subj: string }
   | { readonly seq: number; readonly next_by_subj: string }
   | { readonly seq: number }
@@ -44,7 +44,7 @@ const pendingHeader = 'Nats-Num-Pending'
 export async function directGet(
   connection: ServerConnection,
   stream: string,
-  query: Query,
+  query: MessageQuery,
 ): Promise<StreamMessage | undefined> {
   const asked =
     'last_by_subj' in query

@@ -18,7 +18,7 @@ import { after, every } from './timers.js'
 import { ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
 import { directBatch, directGet } from './direct.js'
-import type { Query, StreamMessage } from './direct.js'
+import type { MessageQuery, StreamMessage } from './direct.js'
 
 export type { StreamMessage } from './direct.js'
 
@@ -54,7 +54,7 @@ const batchSize = 500
 /** So that long messages do not pile up in memory. */
 const batchBytes = 16 * 1024 * 1024
 const batchMs = 5_000
-/** What one question may bring beside the headers that were asked for; where there is more, a consumer leaves it out. */
+/** What one question may bring beside the headers that were asked for; a consumer leaves more than that out. */
 const lastBytes = 256 * 1024
 /** Ends a batch early: messages that are removed while they are asked for never come, and nothing else says so. */
 const removedMs = 250
@@ -72,7 +72,7 @@ export class StreamReader {
   }
 
   /** `until`: how long it is retried, where that is not the patience of the connection. */
-  get(stream: string, query: Query, until?: number): Promise<StreamMessage | undefined> {
+  get(stream: string, query: MessageQuery, until?: number): Promise<StreamMessage | undefined> {
     const { jsm } = this.#connection
     const attempt = async (): Promise<StreamMessage | undefined> => {
       if (!this.replicated) return directGet(this.#connection, stream, query)

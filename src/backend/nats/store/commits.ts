@@ -248,7 +248,7 @@ export class Commits {
   }
 
   /**
-   * Whether a thread that is held here has no snapshot, or one that saves nothing: the last message of a thread does not
+   * Whether a thread that is held here has no snapshot, or one that saves nothing: the last message of it does not
    * say yet what was taken after it.
    */
   async hasNoSnapshot(thread: string): Promise<boolean> {

@@ -2,9 +2,9 @@
  * Who listens to which signals: every process tells which topics it has begun and ceased to listen to, so that a host
  * need not make and send what nobody hears. Owns what the others have told.
  *
- * NG3 A topic counts as heard where that is not known: in a process that has just come or is back, until the others have
- *     had time to answer. A listener tells of itself before it sends anything else, so whoever acts on what it sends
- *     knows of it.
+ * NG3 A topic counts as heard where that is not known: in a process that has just come or is back, until the others
+ *     have had time to answer. A listener tells of itself before it sends anything else, so whoever acts on what it
+ *     sends knows of it.
  * - All of it is told again from time to time, and a topic of which nobody tells any more is forgotten: a message that
  *   was lost costs one such interval, and listeners look for themselves meanwhile (NG2).
  */

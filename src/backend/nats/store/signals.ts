@@ -6,8 +6,8 @@
  * NG2 Listeners are told that they may have missed signals: after a reconnect; once where servers form a cluster, since
  *     these learn of a subscription a little later; for a value that is too long for a message; and every few seconds,
  *     since a signal that its publisher lost leaves no trace here. So nobody waits for ever for one signal.
- * - What nobody hears is not sent (NG3 in interest.ts). Who must know that nobody listens asks the server, which answers
- *   a message that has no receiver.
+ * - What nobody hears is not sent (NG3 in interest.ts). Who must know that nobody listens asks the server, which
+ *   answers a message that has no receiver.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Json } from '../../../core/json.js'

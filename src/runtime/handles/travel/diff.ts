@@ -5,7 +5,6 @@
  * - Messages have a common beginning, by id and content; after it each side has its own.
  * - Files are compared by hash; a patch is made only where it is asked for, of texts that are not too long.
  */
-import { createTwoFilesPatch } from 'diff'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { ThreadState } from '../../../../actors/thread/state.js'
@@ -149,7 +148,9 @@ async function patchOf(blobs: Blobs, path: string, leaves: readonly (Leaf | unde
     if (text === undefined) return undefined
     texts.push(text)
   }
-  return createTwoFilesPatch(`a${path}`, `b${path}`, texts[0] ?? '', texts[1] ?? '', '', '')
+  const { createTwoFilesPatch } = await import('diff') // who compares no files needs it never
+  // Of texts that have little in common there is no patch: finding the shortest takes the square of their length.
+  return createTwoFilesPatch(`a${path}`, `b${path}`, texts[0] ?? '', texts[1] ?? '', '', '', { maxEditLength: 2_000 })
 }
 
 /** Undefined where it is no text, or too long. */
