@@ -91,7 +91,10 @@ export const beyond: Section = {
       'A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart',
       'F2, A4, B6: in a child the root’s inbox has it, and a value that is set at the root lets it go on',
     ),
-    open('It has the questions and manual calls of descendants', 'as A4'),
+    proved(
+      'It has the questions and manual calls of descendants',
+      'A4, B6: questions and manual calls of a descendant are in the inbox of the tree, and are answered there',
+    ),
     proved(
       'It is durable',
       'A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart',
