@@ -7,7 +7,7 @@ import { createSkein, defineAgent, defineModel, definePrompt, defineTool, memory
 import { scriptedModel } from '../dist/src/testing.js'
 
 const children = Number(process.argv[2] ?? 1_000)
-const turns = 750
+const turns = 1_000
 
 const quick = scriptedModel(
   ({ messages }) => (messages.at(-1)?.role === 'user' ? { calls: [{ tool: 'look', args: {} }] } : { text: 'so it is' }),
