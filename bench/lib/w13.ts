@@ -1,6 +1,6 @@
 /**
  * W13: the main loop of a host. It is sent the largest of everything that a model, a tool or a tenant may send; the
- * longest time that the loop stood still, in CPU time of its thread, is what others had to wait.
+ * longest time that the loop stood still, in CPU time, is what others had to wait.
  */
 import { z } from 'zod'
 import { runJob, withFolder } from './child.js'
