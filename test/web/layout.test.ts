@@ -27,7 +27,8 @@ afterEach(async () => {
 const places = ['trees', 'trees/one', 'inbox', 'threads/one']
 const more = ['steps', 'files', 'effects', 'state', 'env', 'records'].map((tab) => `threads/one/${tab}`)
 const rest = ['effects', 'hosts', 'agents', 'threads/none']
-const shown = '.tree-row, .table-row, .decision, .message, .card, .statechart, .files, .problem, .empty, .record-line, table, form'
+const shown =
+  '.tree-row, .table-row, .decision, .message, .card, .statechart, .files, .problem, .empty, .record-line, table, form'
 
 /** Parts of one bar that lie on each other, what is wider than the window, and what is too small to be hit. */
 const faultsScript = `(() => {
