@@ -184,6 +184,7 @@ async function tellLink(storm: Storm): Promise<void> {
   for (const tab of tabs) await tab.goto(`${storm.url}/ui/trees/${storm.root}`)
   for (const tab of tabs) await tab.waitForSelector('.link-badge.live')
   tell('12 tabs of one browser', `12 live, ${await storm.streams()} stream`, '1 stream')
+  for (const tab of tabs) await tab.close()
   await page.bringToFront()
   tell('server killed to "Not live"', ms(await took('.link-badge.stale', storm.kill)), '≤ 100 ms')
   await page.context().close()

@@ -1,6 +1,6 @@
 /**
- * A step of a build: the modules of `dist` in few files, `dist/lib`. Finding, reading and linking a module takes a process
- * longer than running it, and a host needs four hundred.
+ * A step of a build: the modules of `dist` in few files, `dist/lib`. Finding, reading and linking a module takes a
+ * process longer than running it, and a host needs four hundred.
  *
  * - Every door, command and module that is found by its name stays at its path, and is one line that leads to `lib`.
  * - What was imported later is imported later: esbuild makes a chunk of it.
@@ -47,6 +47,7 @@ const ownLocations: Plugin = {
       const location = JSON.stringify(relative(target, path))
       return { contents: `const __module_url = new URL(${location}, __chunk_url).href;\n${text}` }
     })
+    building.onResolve({ filter: /^zod$/ }, () => ({ path: '../vendor/zod.js', external: true }))
     building.onResolve({ filter: /\/vendor\/[^/]+\.js$/ }, ({ path }) => ({
       path: `../vendor/${basename(path)}`,
       external: true,

@@ -33,6 +33,9 @@ const carried: Readonly<Record<string, string>> = {
   '@nats-io/jetstream': 'nats-jetstream',
 }
 
+/** Texts of new projects import it, too: chunks.ts changes imports alone, as it reads modules. */
+const inTemplates = new Set(['zod'])
+
 /** Loaded on demand by commands that are left off, or not there: xz and zstd, and the interpreters. */
 const leftOut = ['node-liblzma', '@mongodb-js/zstd', 'quickjs-emscripten', 'msgpackr-extract']
 
@@ -153,7 +156,9 @@ async function redirect(folder: string): Promise<void> {
     const text = await readFile(file, 'utf8')
     const changed = text.replaceAll(/(from |import\()'([^'.][^']*)'/g, (whole, before: string, name: string) => {
       const own = carried[name]
-      return own === undefined ? whole : `${before}'${relative(dirname(file), join(target, `${own}.js`))}'`
+      return own === undefined || inTemplates.has(name)
+        ? whole
+        : `${before}'${relative(dirname(file), join(target, `${own}.js`))}'`
     })
     if (changed !== text) await writeFile(file, changed)
   }

@@ -54,6 +54,7 @@ import { effectResolved } from './turn/effect-resolution.js'
 import { createState } from './state.js'
 import type { ThreadState } from './state.js'
 import { rebase } from './travel/rebase.js'
+import { treeCopied } from './travel/copy.js'
 import { leaveTurn, restore } from './travel/restore.js'
 import { letterDropped, letterRequeued } from './children/supervision.js'
 
@@ -68,7 +69,7 @@ const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
 
 /** How long, and of how many commands, a repetition is recognised. */
 const dayMs = 24 * 60 * 60 * 1000
-const mostAccepted = 1_000
+const mostAccepted = 256
 
 export function fold(state: ThreadState, record: ThreadRecord, move: Move = moveByTable): void {
   if (record.seq !== state.seq + 1)
@@ -94,6 +95,7 @@ const absorbers: { readonly [Of in RecordType]: Absorb<Of> } = {
   'thread.created': create,
   'thread.based': (state, record) => rebase(state, foldPast(pastOf(state, record)), record),
   'thread.rewound': (state, record) => restore(state, foldOnce(pastOf(state, record), record.at), record),
+  'tree.copied': treeCopied,
   'message.received': receive,
   'message.edited': edit,
   'messages.withdrawn': messagesWithdrawn,

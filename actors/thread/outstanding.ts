@@ -35,6 +35,7 @@ import { rewindEffect } from './travel/rewind.js'
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []
   const { turn, position, step, slots } = state
+  if (state.lineage.copying) effects.push({ kind: 'copy', key: 'copy' })
   const scheduled = nextSchedule(state)
   if (scheduled) effects.push({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
   if (!turn) {
@@ -164,7 +165,7 @@ export function mayStart({ position }: ThreadState): boolean {
 /** Nothing to do until mail comes, or the instant that `earliestWake` gives. */
 export function atRest(state: ThreadState): boolean {
   const { position, turn, queue, queuedCalls } = state
-  if (state.deleting || owesMail(state) || mayStartChildNow(state)) return false
+  if (state.deleting || state.lineage.copying || owesMail(state) || mayStartChildNow(state)) return false
   if (position.gate === 'paused' || position.work.startsWith('waiting.')) return true
   if (turn) return false
   return hasEnded(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store'))

@@ -51,7 +51,14 @@ export const beyond: Section = {
       'says of each conflict what happened, what stands and where the other is',
     ),
   ),
-  B4: item('Fork of a whole swarm at a consistent cut', open('A whole swarm is forked at a consistent cut')),
+  B4: item(
+    'Fork of a whole swarm at a consistent cut',
+    proved(
+      'A whole swarm is forked at a consistent cut',
+      'B4, P4: a tree forked at any position settles as its source did',
+      'B4: the copying of a tree goes on after a crash at any of its commits',
+    ),
+  ),
   B5: item(
     'Supervision with restarts, escalation and dead letters',
     proved(
@@ -83,7 +90,10 @@ export const beyond: Section = {
       'A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart',
       'F2, A4, B6: in a child the root’s inbox has it, and a value that is set at the root lets it go on',
     ),
-    open('It has the questions and manual calls of descendants', 'as A4'),
+    proved(
+      'It has the questions and manual calls of descendants',
+      'A4, B6: questions and manual calls of a descendant are in the inbox of the tree, and are answered there',
+    ),
     proved(
       'It is durable',
       'A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart',

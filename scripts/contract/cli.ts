@@ -47,8 +47,15 @@ export const cli: Section = {
       '`serve`',
       'C1, H1: serve answers HTTP with the keys of the environment; SIGTERM ends streams and hands over',
       'C1, H3: serve says who may use it before it opens anything; keys new makes an entry for its file',
+      'C1, O1: with --log-json all lines of serve are JSON, one for each turn; cards have the public address',
     ),
-    open('`fork`, `timeline`, `diff`'),
+    proved(
+      '`fork`, `timeline`, `diff`',
+      'C1, P4: timeline lists the points of a thread, and diff what differs between two of them',
+      'C1, P4: a fork that crosses effects exits 4 with the report; with --app it goes on here, on other definitions',
+      'C1, P4: rewind is blocked with the report, undoes with --revert, and goes back; all through a server, too',
+      'C1, P4: an experiment runs forks of each variant, prints what each did, and keeps them by tags',
+    ),
     open('`bench`'),
     proved(
       '`sim`, `export`, `replay`',
@@ -63,7 +70,12 @@ export const cli: Section = {
       'C1: so are usage errors',
       'C1, R2: --json has the events of all threads of the tree, then what the run came to',
     ),
-    open('`--json` of every command', 'not tested: chat, answer, deny, cancel, terminate, grant, backup'),
+    proved(
+      '`--json` of every command',
+      'C1: --json of commands that steer and decide is one object on stdout, and nothing for people',
+      'C1, H1: through a server commands print what they print on the store, for people and for programs',
+    ),
+    proved('`effects`', 'C1, B2: effects lists what nobody knows, and records once what was found out'),
     proved(
       'Exit codes 0, 1 and 2',
       'C1: exits 0; stdout has the words of the agent, stderr what it did',

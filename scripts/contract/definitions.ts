@@ -15,7 +15,11 @@ export const definitions: Section = {
       '`defineHook` is one of them',
       'D1: a hook is plain data, and its mistakes are found when the app is loaded',
     ),
-    open('`defineThreadEndpoint` is one of them', 'there is none'),
+    proved(
+      '`defineThreadEndpoint` is one of them',
+      'D2, H2: files in api/ and its folders are endpoints; two of one route and wrong names are mistakes',
+      'H2: a file gives the route: method suffix, index, [name], [*]; static before dynamic before catch-all',
+    ),
     proved(
       'A name is unique within its kind, and that is checked when the app is loaded',
       'D1: a name twice within a kind',
@@ -114,7 +118,10 @@ export const definitions: Section = {
         'restart asks…',
     ),
     open('`cpu: true` gives a body a worker to itself', 'no test sees that it is alone there'),
-    open('`revert` undoes an effect', 'it is accepted and never called'),
+    proved(
+      '`revert` undoes an effect',
+      'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',
+    ),
     proved(
       "`retention: 'keep'` keeps a long result whole",
       'T12: a long result is cut, and the whole can be asked for; only then',

@@ -1,5 +1,5 @@
 /** H · HTTP. The service. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const http: Section = {
@@ -36,7 +36,24 @@ export const http: Section = {
       'A stream of server-sent events that goes on after `Last-Event-ID`',
       'H1, R2: events of a thread are streamed from a cursor, each once; the stream opens before the first event',
     ),
-    open('Health and metrics', 'there are no metrics'),
+    proved(
+      'Health and metrics',
+      'H1: a server whose store is away is alive and not ready, and ready again when it is back',
+      'O1: metrics count turns, steps, tokens, cost and calls by names of definitions, for keys that are bound to nothing',
+      'O1: a host that counts nothing has no metrics, and says how to have them',
+    ),
+    proved(
+      'A thread, its first message and the result in one request, which can be sent again',
+      'H1: a thread is created with its first message, and its result comes in one answer; sent again it is one',
+    ),
+    proved(
+      'Streams of many clients of one tree share what they are told; slow clients are bounded, and so is what a key has open',
+      'R2, TF1: clients that come at any time are given each event once, and the journal is read for one of them',
+      'R2, TF2: a client that does not read is cut off, its tree holds no more than it may, and it goes on by its id',
+      'R2, TF3: who comes late is given the text so far, once, and then what follows it',
+      'R2: a reader that falls behind by megabytes is told, however few events they are',
+      'H4: a key may have so many streams open and no more; one that is closed makes room',
+    ),
     proved(
       'An OpenAPI document from the same zod schemas',
       'H1: the OpenAPI document has every route with its scope, and its examples of input are those of the schemas',
@@ -76,6 +93,8 @@ export const http: Section = {
       'H3: an id that another tenant has is not there, whatever agent is asked for',
       'H3: a list among the threads of others is read in few pages, and its cursors go on',
       'H3, E4, E5: who a function of the service binds to a tag may use A2A and MCP',
+      'H3: nobody takes the id that the server makes for the conversation of another',
+      'H3: keys of one name are for the same trees',
     ),
     proved(
       'Bound to anything but loopback it refuses by default',
@@ -95,12 +114,18 @@ export const http: Section = {
       'A fetch handler that mounts under any path',
       'H4: Hono',
       'H4: route handlers that get a whole request, as those of Next.js',
+      'H1, H4: 18-next-and-usechat: a page is closed, another goes on with the answer, and a person approves in the chat',
     ),
     proved(
       'A Node handler that mounts under any path',
       'H4: Express 5',
       'H4: Fastify 5',
       'H4: plain node:http; two skeins in one process have nothing in common',
+    ),
+    proved(
+      'The image and the services that come with it begin with commands that there are',
+      'H4: the entry of the image is the program of the package, and runs what is copied in, without a key of its own',
+      'H4: the services of the compose file begin with commands that there are, and wait for each other',
     ),
     proved('No global state: two skeins in one process do not meet', 'on two stores they do not meet'),
   ),

@@ -13,9 +13,12 @@ export const page: Section = {
       'V1, H4: the document names its files from whatever address it is asked for',
       'V1, H3: the page needs no key, its data do',
     ),
-    open(
+    proved(
       'It shows trees, a tree with its waterfall, a thread, the inbox, effects, hosts, agents, and compares',
-      'it compares nothing but a file with itself before a change',
+      'V1: files are shown as they were after any change, with what it changed, by %s',
+      'V1, V2: a thread is forked at a step after a report of what that crosses, and compared, by %s',
+      'V2, V3: a thread is started, steered and stopped, and what its call did is told, by %s',
+      'V3: nothing lies on another thing or leaves the window of %i px',
     ),
   ),
   V2: item(
@@ -51,6 +54,7 @@ export const page: Section = {
     proved(
       'Keyboard and screen reader reach everything',
       'V2, V3: the same by keyboard alone; who is second is told so, and nothing runs twice',
+      'V3: axe finds no fault in %s, %s',
       'V3: a row of the tree is told to who does not see it, and keys keep the focus',
       'V3: columns of a tree stand below their names, to the pixel, and the waterfall has its colours',
     ),

@@ -89,7 +89,10 @@ export const people: Section = {
       'A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart',
       'R2: an approval of a child is in the inbox of the tree, and one stream tells of all threads',
     ),
-    open('It lists questions and manual calls of descendants', 'tested of a root only'),
+    proved(
+      'It lists questions and manual calls of descendants',
+      'A4, B6: questions and manual calls of a descendant are in the inbox of the tree, and are answered there',
+    ),
     proved(
       'Of all trees there is one list, which is watched as one',
       'A4: the inbox of all trees is one list, which is watched without naming a tree',

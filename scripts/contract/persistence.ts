@@ -73,12 +73,42 @@ export const persistence: Section = {
   ),
   P4: item(
     'Timeline, fork, rewind, diff, with side effects guarded',
-    open('`timeline`'),
-    open('`fork(thread, at)`'),
-    open('`rewind(thread, to)`'),
-    open('`diff` of messages and files between two points'),
-    open('Crossing a succeeded or unknown side effect is blocked with a report, unless forced'),
-    open('`revert` handlers run in reverse order after all were resolved'),
-    open('`fork` of a whole tree at a consistent cut'),
+    proved(
+      '`timeline`',
+      'P4: the timeline has turns and steps with their points; files and messages are read as they were',
+      'P4, H1: one scenario by the local API and by the client gives the same',
+    ),
+    proved(
+      '`fork(thread, at)`',
+      'P4: a fork goes on from its point by itself, and the source is as it was',
+      'P4: a fork at any record settles; the source is byte-equal, and no key of it is used again',
+      'P4: a fork is the same after it was let go and read again; a fork of a fork is, too',
+      'P4, R1: a run that began in the source is read in the fork: its result, text, calls and events',
+    ),
+    proved(
+      '`rewind(thread, to)`',
+      'P4: a thread goes back: messages, files and values are as they were, and what follows goes on from there',
+      'P4: in the middle of a turn it is one that failed there, and resume goes on with it; chains of rewinds end',
+    ),
+    proved(
+      '`diff` of messages and files between two points',
+      'P4: the timeline has turns and steps with their points; files and messages are read as they were',
+      'C1, P4: timeline lists the points of a thread, and diff what differs between two of them',
+    ),
+    proved(
+      'Crossing a succeeded or unknown side effect is blocked with a report, unless forced',
+      'P4: effects of a fork wait for an approval, or are refused, as it was said',
+      'P4, H3: what was crossed is a problem with the report; that it is done again needs the scope approve',
+      'P4, H3: a thread goes back over HTTP; undoing effects or leaving them needs the scope approve',
+    ),
+    proved(
+      '`revert` handlers run in reverse order after all were resolved',
+      'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',
+      'P4: a revert that fails leaves the thread where it stood, and says what was undone',
+    ),
+    proved(
+      '`fork` of a whole tree at a consistent cut',
+      'B4, P4: a tree forked at any position settles as its source did',
+    ),
   ),
 }

@@ -90,7 +90,10 @@ export const threads: Section = {
       'F3, VZ2: a model that speaks a secret is masked, in the reply, its calls and the stream',
       'F3: what a body of a child says, does and names shows no model its secret, neither its own nor its parent’s',
     ),
-    open('It is redacted in traces', 'there are no traces'),
+    proved(
+      'It is redacted in traces',
+      'O1: a secret that bodies return and throw, and models say, is in no byte of traces, metrics, logs and answers',
+    ),
     proved(
       'It is redacted over HTTP',
       'S6, F3, H1: a request is read and provided once, by one of two at once; no answer has the value, in any form',

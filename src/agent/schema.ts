@@ -324,7 +324,8 @@ export function checkForm(definition: Definition): readonly FormMistake[] {
         field: ['kind'],
       },
     ]
-  const { error } = form.safeParse(definition)
+  // Definitions are checked once: a form that is compiled first takes longer.
+  const { error } = form.safeParse(definition, { jitless: true })
   const misnamed = misnamedFields(definition, Object.keys(form.shape))
   const strange = strangeTools(definition)
   const rest = (error?.issues ?? []).filter(

@@ -89,6 +89,26 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'let a paused thread go on, or a turn that failed or was granted more',
     load: async () => (await import('./commands/lifecycle.js')).resume,
   },
+  timeline: {
+    summary: 'list the turns and steps of a thread, and the points to go back to',
+    load: () => import('./commands/travel/timeline.js'),
+  },
+  fork: {
+    summary: 'make another thread with the past of one, up to a point',
+    load: () => import('./commands/travel/fork.js'),
+  },
+  rewind: {
+    summary: 'let a thread go back to a point of its past',
+    load: () => import('./commands/travel/rewind.js'),
+  },
+  diff: {
+    summary: 'show what differs between two threads, or two points of one',
+    load: () => import('./commands/travel/diff.js'),
+  },
+  experiment: {
+    summary: 'run forks of a thread on other definitions, and compare what they do',
+    load: () => import('./commands/travel/experiment.js'),
+  },
   grant: { summary: 'let a thread spend more, and go on', load: () => import('./commands/grant.js') },
   terminate: {
     summary: 'end a thread for ever',

@@ -1,12 +1,22 @@
-/** Time travel over HTTP: the timeline of a thread, its forks, its files as they were, and differences. */
+/** Time travel over HTTP: the timeline of a thread, its forks, going back, and differences. */
 import { defined } from '../core/defined.js'
 import { pointText } from '../core/point.js'
-import type { Crossing, DiffOptions, ForkOptions, SkeinClient, Thread, ThreadAt, ThreadInfo } from '../index.js'
+import type {
+  Crossing,
+  DiffOptions,
+  ForkOptions,
+  RewindOptions,
+  Rewound,
+  SkeinClient,
+  Thread,
+  ThreadAt,
+  ThreadInfo,
+} from '../index.js'
 import { checkKnown } from './transport.js'
 import type { Transport } from './transport.js'
 
 /** `Forked`: a thread over HTTP. */
-export interface RemoteTravel<Forked> extends Pick<Thread, 'timeline'> {
+export interface RemoteTravel<Forked> extends Pick<Thread, 'timeline' | 'rewind'> {
   /**
    * Another thread that begins with its past up to a point; with `dry`, only what that would cross. `force` and
    * `effects: 'run'` need a key with the scope `approve` besides.
@@ -39,7 +49,21 @@ export function createTravel<Forked>(
       return (await transport.json<{ rows: Rows }>(`${path}/timeline`, { query: { ...page } })).rows
     },
     fork,
+    rewind: createRewind(transport, path),
   }
+}
+
+/** Reverts take as long as they take. */
+const revertMs = 600_000
+
+function createRewind(transport: Transport, path: string): Thread['rewind'] {
+  function rewind(options: RewindOptions & { readonly dry: true }): Promise<Crossing>
+  function rewind(options: RewindOptions): Promise<Rewound>
+  async function rewind(options: RewindOptions & { readonly dry?: boolean }): Promise<Crossing | Rewound> {
+    const waitMs = options.revert ? revertMs : 0
+    return transport.json(`${path}/rewind`, { method: 'POST', body: options, waitMs, again: options.dry === true })
+  }
+  return rewind
 }
 
 export function createDiff(transport: Transport): SkeinClient['diff'] {

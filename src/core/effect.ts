@@ -68,6 +68,12 @@ export interface RewindEffect {
   readonly to: number
 }
 
+/** The other threads of a forked tree are copied. */
+export interface CopyEffect {
+  readonly kind: 'copy'
+  readonly key: 'copy'
+}
+
 export type Effect =
   | ModelEffect
   | ContextEffect
@@ -77,6 +83,7 @@ export type Effect =
   | ScheduleEffect
   | RemovalEffect
   | RewindEffect
+  | CopyEffect
 
 export type Outcome =
   /** `whole`: the value is too long for the journal, so it is cut to its beginning as text; the blob has all of it. */

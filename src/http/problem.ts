@@ -69,6 +69,7 @@ const statuses: Partial<Record<FailureCode, number>> = {
   FILES_QUOTA: 413,
   COMMAND_REFUSED: 409,
   EFFECTS_CROSSED: 409,
+  REVERT_FAILED: 409,
   QUOTA_REACHED: 429,
   MODEL_RATE_LIMITED: 503,
   STREAM_LAGGED: 503,

@@ -11,6 +11,8 @@ export const callIdText = z.string().regex(/^[\w-]{1,64}$/, 'an id of a call loo
 
 /** A number in a query. */
 export const count = (most: number) => z.coerce.number().int().min(0).max(most)
+/** How many are listed at most. */
+export const pageLimit = (most: number) => z.coerce.number().int().min(1).max(most)
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
 /** A point in a query. */

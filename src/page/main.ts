@@ -24,6 +24,7 @@ const lazy = {
   effects: async () => (await import('./screens/effects.js')).EffectsScreen,
   hosts: async () => (await import('./screens/hosts.js')).HostsScreen,
   agents: async () => (await import('./screens/agents.js')).AgentsScreen,
+  compare: async () => (await import('./screens/compare.js')).CompareScreen,
   tree: async () => (await import('./tree/tree-screen.js')).TreeScreen,
   help: async () => (await import('./screens/help.js')).Help,
   thread: async () => (await import('./thread/thread-screen.js')).ThreadScreen,
@@ -63,7 +64,7 @@ function Screen(): VNode {
   if (name === 'trees')
     return id === undefined ? h(TreesScreen, {}) : h(LazyScreen, { name: 'tree', thread: id, key: id })
   if (name === 'threads' && id !== undefined) return h(LazyScreen, { name: 'thread', thread: id, key: id })
-  if (name === 'inbox' || name === 'effects' || name === 'hosts' || name === 'agents')
+  if (name === 'inbox' || name === 'effects' || name === 'hosts' || name === 'agents' || name === 'compare')
     return h(LazyScreen, { name, key: name })
   const problem = { status: 404, code: 'NOT_FOUND', detail: 'the page has no such place' }
   return h(
@@ -119,7 +120,7 @@ const places: readonly (readonly [string, string])[] = [
 function Header(): VNode {
   const [name = 'trees'] = address.value.parts
   const waiting = inboxItems.value?.length ?? 0
-  const current = name === 'threads' ? 'trees' : name
+  const current = name === 'threads' || name === 'compare' ? 'trees' : name
   const badge = h('span', { class: 'badge', key: 'badge' }, waiting, h('span', { class: 'hidden-text' }, ' waiting'))
   return h(
     'header',

@@ -155,10 +155,12 @@ function checkFamily({ state, head }: FinalThread, { threads }: Final): readonly
 /** What children say is heard once, in order, and nothing of it is lost. */
 function checkHeard({ state, records }: FinalThread, { threads }: Final): readonly string[] {
   const last = new Map<string, number>()
+  const isFork = records[0]?.type === 'thread.based'
   const broken: string[] = []
   for (const record of records) {
     if ((record.type !== 'child.reported' && record.type !== 'child.told') || record.number === undefined) continue
-    const next = (last.get(record.child) ?? 0) + 1
+    // A fork goes on with the numbers of its source.
+    const next = (last.get(record.child) ?? (isFork ? record.number - 1 : 0)) + 1
     if (record.number !== next) broken.push(`it heard report ${record.number} of ${record.child}; ${next} was next`)
     last.set(record.child, Math.max(record.number, next))
   }

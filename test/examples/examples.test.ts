@@ -62,6 +62,7 @@ test('every example has a test here and is a short read', () => {
     '19-openai-client',
     '20-mcp',
     '21-a2a',
+    '22-what-if',
   ])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -430,6 +431,31 @@ test('E4: 21-a2a: an agent of one skein is a subagent of another', async () => {
     'there: user, assistant, user, assistant',
   ])
 })
+
+test('P4: 22-what-if: a fork goes on with another prompt; the thread goes back, and what it paid is taken back', async () => {
+  expect(await printed(main('22-what-if'))).toBe(whatIf)
+})
+
+const whatIf = `generous: We are sorry. You have your 50 euros back.
+
+the timeline:
+     turn · My kettle is broken.
+  @1 step · look_up
+  @2 step · pay (done)
+  @3 step · We are sorry. You have your 50 euros back.
+
+a fork at @1 would cross: pay (call_2_0, done)
+strict: We are sorry. We send another kettle.
+
+3 messages in common, files that differ: 0
+  - assistant: pay
+  - tool: paid 50 euros
+  - assistant: We are sorry. You have your 50 euros back.
+  + assistant: We are sorry. We send another kettle.
+
+undone: call_2_0; the thread now says: We are sorry. We send another kettle.
+the bank: paid 50, took back 50
+`
 
 test('E2, E3: 15-skills: an agent in Markdown loads the skill that fits, and runs its script', async () => {
   // Not what is built: beside a source the folder app would find its output, and know two definitions of one name.

@@ -9,6 +9,7 @@ import { hooks } from './apps/hooks.js'
 import { hosts } from './apps/hosts.js'
 import { loop } from './apps/loop.js'
 import { people } from './apps/people.js'
+import { travel } from './apps/travel.js'
 import { tree } from './apps/tree.js'
 import { unknown } from './apps/unknown.js'
 import { seedsOf } from './seeds.js'
@@ -46,6 +47,11 @@ it('B8, A1, A4: every decision is taken once and none is lost, whatever dies', a
 it('B8, L2, F3: budgets add up, secrets stay sealed and nothing is measured twice, whatever dies', async () => {
   const report = await budgets.simulate(seedsOf('budgets'))
   expect(report.retriedCalls).toBeGreaterThan(0)
+})
+
+it('B8, B4, P4: a forked tree ends as its source did, and what is undone is undone once, whatever dies', async () => {
+  const report = await travel.simulate(seedsOf('travel', Number(process.env['SEEDS'] ?? 6)))
+  expect(report.takeOvers).toBeGreaterThan(0)
 })
 
 it('B8: hosts that leave in good order and join again take nothing with them', async () => {

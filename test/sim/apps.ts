@@ -7,6 +7,7 @@ import { hooks } from './apps/hooks.js'
 import { hosts } from './apps/hosts.js'
 import { loop } from './apps/loop.js'
 import { people } from './apps/people.js'
+import { travel } from './apps/travel.js'
 import { tree } from './apps/tree.js'
 import { unknown } from './apps/unknown.js'
 import type { SimulatedApp } from './simulated-app.js'
@@ -22,4 +23,5 @@ export const apps: readonly SimulatedApp[] = [
   context,
   loop,
   unknown,
+  travel,
 ]

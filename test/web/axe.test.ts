@@ -65,13 +65,14 @@ async function inState(theme: BrowserContextOptions, state: 'live' | 'stale' | '
   return found
 }
 
-for (const [name, theme] of isWhole ? themes : themes.slice(0, 2))
-  for (const state of isWhole
-    ? (['live', 'stale', 'empty'] as const)
-    : ([name === 'light' ? 'live' : 'stale'] as const))
-    it(`V3: axe finds no fault in ${name}, ${state}`, async () => {
-      expect(await inState(theme, state)).toEqual([])
-    })
+const states = isWhole ? (['live', 'stale', 'empty'] as const) : (['live', 'stale'] as const)
+const cases = themes.flatMap(([name, theme]) => states.map((state) => [name, state, theme] as const))
+// Most of what one theme shows wrongly the other one does, too.
+const some = cases.filter(([name, state]) => `${name} ${state}` === 'light live' || `${name} ${state}` === 'dark stale')
+
+it.each(isWhole ? cases : some)('V3: axe finds no fault in %s, %s', async (_name, state, theme) => {
+  expect(await inState(theme, state)).toEqual([])
+})
 
 it('V3: a row of the tree is told to who does not see it, and keys keep the focus', async () => {
   world = await createPageWorld('Paid.')

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
 import { createSkein, memory } from '../../src/index.js'
 import { serve } from '../../src/server.js'
-import { calls, looseTool, tinyApp } from '../helpers/app.js'
+import { looseTool, tinyApp } from '../helpers/app.js'
 import { isLive, isWhole, look, openBrowser } from './browser.js'
 
 let browser: Browser
@@ -61,7 +61,7 @@ async function open(): Promise<World> {
     tools: [plant],
     script: ({ step }) =>
       step === 0
-        ? { ...calls({ tool: 'plant', args: { [markup]: deepJson(50) } }), text: markup, reasoning: markup }
+        ? { calls: [{ tool: 'plant', args: { [markup]: deepJson(50) } }], text: markup, reasoning: markup }
         : { text: `${markup}\n\n${'x'.repeat(isWhole ? 10_000_000 : 500_000)}` },
   })
   const skein = await createSkein({ app, backend: memory() })

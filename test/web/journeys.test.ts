@@ -55,7 +55,12 @@ async function open(options: Partial<HandlerOptions> = {}): Promise<World> {
   const ship = looseTool('ship', async (state) => `sent with ${(await state.env('TOKEN')).length} letters`, {
     variables: [{ name: 'TOKEN', scoped: true }],
   })
+  const note = looseTool('note', async (state, { text }) => {
+    await state.files.writeFile('/notes.md', `# Notes\n\n- ${String(text)}\n`)
+    return 'noted'
+  })
   const lead: Script = ({ messages, step }) => {
+    if (messages[0]?.text === 'note' && step < 2) return calls({ tool: 'note', args: { text: `draft ${step}` } })
     if (step > 0) return `heard: ${last(messages)}`
     const wish = last(messages)
     if (wish === 'mail') return calls({ tool: 'mail', args: { to: 'bob' } })
@@ -63,7 +68,7 @@ async function open(options: Partial<HandlerOptions> = {}): Promise<World> {
     return wish === 'ship' ? calls(write('go')) : `you said ${wish}`
   }
   const writer: Script = ({ messages, step }) => (step === 0 ? calls('ship') : last(messages))
-  const app = family({ tools: [mail, ship], lead, writer, more: ['ask_user_question'] })
+  const app = family({ tools: [mail, ship, note], lead, writer, more: ['ask_user_question'] })
   const skein = await createSkein({ app, backend: memory() })
   const server = await serve(skein, { auth: 'none', port: 0, ...options })
   closing.push(async () => {
@@ -83,8 +88,9 @@ async function waitsFor(skein: Skein, root: string, text: string): Promise<void>
   for await (const items of skein.inbox.watch({ root })) if (items.length > 0) return
 }
 
-for (const way of ways('keys'))
-  it(`V2, V3: a thread is started, steered and stopped, and what its call did is told, by ${way}`, async () => {
+it.each(ways('mouse'))(
+  'V2, V3: a thread is started, steered and stopped, and what its call did is told, by %s',
+  async (way) => {
     const { url, sent } = await open()
     const { page, faults } = await look(browser, `${url}/ui/agents/lead`)
     await isLive(page)
@@ -110,25 +116,26 @@ for (const way of ways('keys'))
     const fresh = await look(browser, page.url())
     await fresh.page.waitForSelector('.message >> text=mail')
     expect([...faults, ...fresh.faults]).toEqual([])
-  })
+  },
+)
 
-for (const way of ways('mouse'))
-  it(`V2, V3: a question is answered by ${way}`, async () => {
-    const { url, skein } = await open()
-    await waitsFor(skein, 'first', 'ask')
-    const { page, faults } = await look(browser, `${url}/ui/inbox`)
-    const person = personAt(page, way)
-    await person.press('.option input')
-    await person.press('.answer .action.primary')
-    await page.waitForSelector('.decided >> text=Recorded: answered')
-    const thread = await skein.threads.get('first')
-    await thread.settled()
-    expect((await thread.messages()).at(-1)?.text).toContain('by sea')
-    expect(faults).toEqual([])
-  })
+it.each(ways('keys'))('V2, V3: a question is answered by %s', async (way) => {
+  const { url, skein } = await open()
+  await waitsFor(skein, 'first', 'ask')
+  const { page, faults } = await look(browser, `${url}/ui/inbox`)
+  const person = personAt(page, way)
+  await person.press('.option input')
+  await person.press('.answer .action.primary')
+  await page.waitForSelector('.decided >> text=Recorded: answered')
+  const thread = await skein.threads.get('first')
+  await thread.settled()
+  expect((await thread.messages()).at(-1)?.text).toContain('by sea')
+  expect(faults).toEqual([])
+})
 
-for (const way of ways('mouse'))
-  it(`V2, F3: values are given once; the second tab is told, and no value comes back, by ${way}`, async () => {
+it.each(ways('mouse'))(
+  'V2, F3: values are given once; the second tab is told, and no value comes back, by %s',
+  async (way) => {
     const { url, skein } = await open()
     await waitsFor(skein, 'one', 'ship')
     const both = [await look(browser, `${url}/ui/inbox`), await look(browser, `${url}/ui/inbox`)]
@@ -164,7 +171,57 @@ for (const way of ways('mouse'))
       expect(faults).toEqual([])
     }
     expect(answers.join()).not.toContain(secret)
-  })
+  },
+)
+
+it.each(ways('mouse'))(
+  'V1: files are shown as they were after any change, with what it changed, by %s',
+  async (way) => {
+    const { url, skein } = await open()
+    const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })
+    await thread.send('note').result()
+    const { page, faults } = await look(browser, `${url}/ui/threads/noted/files`)
+    const person = personAt(page, way)
+    await person.press('.entry:has-text("notes.md")')
+    await page.waitForSelector('.file-text >> text=draft 1')
+    await person.press('button:has-text("What that changed")')
+    await page.waitForSelector('.diff .removed >> text=draft 0')
+    expect(await page.textContent('.diff .added')).toContain('draft 1')
+    await person.press('button:has-text("‹ Before")')
+    await person.press('button:has-text("‹ Before")')
+    await page.waitForSelector('.past >> text=Past: After step 1.0 note')
+    await page.waitForSelector('.diff .added >> text=draft 0')
+    expect(await page.locator('.diff .removed').count()).toBe(0)
+    // A pasted address shows the same past; a key leads back.
+    const fresh = await look(browser, page.url())
+    await fresh.page.waitForSelector('.file-text >> text=draft 0')
+    await page.locator('main').first().press('.')
+    await page.waitForSelector('.point-bar >> text=Now')
+    expect([...faults, ...fresh.faults]).toEqual([])
+  },
+)
+
+it.each(ways('mouse'))(
+  'V1, V2: a thread is forked at a step after a report of what that crosses, and compared, by %s',
+  async (way) => {
+    const { url, skein } = await open()
+    const thread = await skein.threads.create({ agent: 'lead', id: 'noted' })
+    await thread.send('note').result()
+    const { page, faults } = await look(browser, `${url}/ui/threads/noted/steps`)
+    await isLive(page)
+    const person = personAt(page, way)
+    await person.press('#step-1 button:has-text("Fork here")')
+    await page.waitForSelector('.fork >> text=Nothing was done to the world since')
+    expect((await skein.threads.list()).threads).toHaveLength(1)
+    await person.press('.fork .action.primary')
+    await page.waitForSelector('.compare >> text=/Both begin with the same \\d+ message/')
+    await person.press('.compare details summary')
+    await page.waitForSelector('.diff .removed >> text=draft 1')
+    expect(await page.textContent('.diff .added')).toContain('draft 0')
+    expect((await skein.threads.list()).threads).toHaveLength(2)
+    expect(faults).toEqual([])
+  },
+)
 
 /** Waits until so many have come. */
 function meeting(size: number): () => Promise<void> {

@@ -71,11 +71,10 @@ async function faultsAt(page: Page, width: number): Promise<readonly string[]> {
 /** 640: a window of 1280 at 200 %. */
 const widths = isWhole ? [1600, 1280, 1000, 640] : [1000]
 
-for (const width of widths)
-  it(`V3: nothing lies on another thing or leaves the window of ${width} px`, async () => {
-    const { page } = await look(browser, `${world.server.url}/ui/`, { viewport: { width, height: 800 } })
-    expect(await faultsAt(page, width)).toEqual([])
-  })
+it.each(widths)('V3: nothing lies on another thing or leaves the window of %i px', async (width) => {
+  const { page } = await look(browser, `${world.server.url}/ui/`, { viewport: { width, height: 800 } })
+  expect(await faultsAt(page, width)).toEqual([])
+})
 
 it('V3: columns of a tree stand below their names, to the pixel, and the waterfall has its colours', async () => {
   for (const colorScheme of isWhole ? (['light', 'dark'] as const) : (['dark'] as const)) {

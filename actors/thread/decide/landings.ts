@@ -9,7 +9,7 @@ import type { Failure } from '../../../src/core/failure.js'
 import type { ContextReduced } from '../../../src/core/records/context.js'
 import type { HookDecided } from '../../../src/core/records/hook.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall } from '../../../src/core/records/record.js'
-import type { Past } from '../../../src/core/records/travel.js'
+import type { Past, TreeCopied } from '../../../src/core/records/travel.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { noFacts, turnEnded } from './decision.js'
 import type { Decision, DecisionContext } from './decision.js'
@@ -20,6 +20,7 @@ import type { Slot } from '../calls/slots.js'
 import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
+import { copied } from '../travel/copy.js'
 import { pastRead } from '../travel/rewind.js'
 
 export type Landing =
@@ -42,6 +43,8 @@ export type Landing =
   /** What hooks decided; `key`: of the effect that asked them. */
   | { readonly kind: 'hook'; readonly key: string; readonly decided: HookDecision }
   | { readonly kind: 'deadline'; readonly key: string }
+  /** The other threads of a forked tree were copied; `failure`: why that cannot be. */
+  | { readonly kind: 'copied'; readonly copied: Omit<TreeCopied, 'type'> | { readonly failure: string } }
   /** The past that the thread goes back to was read. */
   | { readonly kind: 'past'; readonly key: string; readonly past: Past }
   /** The time of a scheduled call has come; `call` is made with the tool as it is defined now. */
@@ -53,6 +56,7 @@ type LandingOf<Kind extends Landing['kind']> = Extract<Landing, { readonly kind:
 
 export function land(state: ThreadState, landing: Landing, context: DecisionContext): Decision {
   if (landing.kind === 'scheduled') return scheduled(state, landing, context)
+  if (landing.kind === 'copied') return copied(state, landing.copied)
   const { turn } = state
   if (!turn) return noFacts
   switch (landing.kind) {

@@ -17,6 +17,7 @@ import { mayResume, needsGrant } from '../budget/grants.js'
 import { noFacts, refuse } from './decision.js'
 import type { Decision } from './decision.js'
 import { hasEnded, statusOf } from '../state.js'
+import { treeCopied } from '../travel/copy.js'
 import type { ThreadState } from '../state.js'
 
 export function pauseThread(
@@ -104,6 +105,7 @@ export function endThread(
 ): true {
   if (reason !== undefined && !hasEnded(state)) state.endedFor = reason
   if (deleting) state.deleting = true
+  if (state.lineage.copying) treeCopied(state)
   delete state.pausedFor
   stopChildren(state)
   dropSchedules(state)

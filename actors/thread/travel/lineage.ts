@@ -1,5 +1,13 @@
 /** Where a thread comes from, and how often it went back. A value: it is replaced, never changed. */
-import type { EffectsWord } from '../../../src/core/records/travel.js'
+import type { EffectsWord, ThreadBased, TreeRename } from '../../../src/core/records/travel.js'
+
+export interface Copying extends Pick<ThreadBased, 'drops' | 'roots'> {
+  /** The root of the source, and the position of the cut. */
+  readonly root: string
+  readonly position: number
+  readonly tree: TreeRename
+  readonly go?: true
+}
 
 export interface Lineage {
   /** Records that the threads before it had: numbers of ids go on after them. */
@@ -8,6 +16,8 @@ export interface Lineage {
   readonly from?: { readonly thread: string; readonly seq: number }
   /** Of a fork, and of threads below one: what happens to calls with a side effect. Not set: they run. */
   readonly guard?: Exclude<EffectsWord, 'run'>
+  /** Of the root of a forked tree, while the others are copied: from where, and how. */
+  readonly copying?: Copying
   /** The last record with which it went back. */
   readonly rewound?: number
 }

@@ -53,7 +53,13 @@ function beginAnew(state: ThreadState, record: Based): void {
   state.child = child
   state.createdAt = record.at
   const { before } = state.lineage
-  state.lineage = { before: before + from.seq, from: { thread: from.thread, seq: from.seq }, ...defined({ guard }) }
+  const { copying, tree, roots } = record
+  state.lineage = {
+    before: before + from.seq,
+    from: { thread: from.thread, seq: from.seq },
+    ...defined({ guard }),
+    ...(copying && tree && { copying: { root: from.root, position: from.position, tree, roots, drops, ...copying } }),
+  }
   state.accepted = new Map()
   state.unknownEffects = {}
   state.env = drops.includes('env') ? noEnv : withRoots(state.env, record.roots)

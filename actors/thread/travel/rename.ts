@@ -42,7 +42,7 @@ export function renameTree(state: ThreadState, id: string, tree: TreeRename): vo
 }
 
 /** A key of mail, or the id of a message that came with it: the sender's name, and what it is about. */
-function renamedKey(tree: TreeRename, key: string): string {
+export function renamedKey(tree: TreeRename, key: string): string {
   const slash = key.indexOf('/')
   const isOfThread = slash > 0 && (key.startsWith('c_') || key.slice(0, slash) === tree.top)
   return !isOfThread ? key : `${renamedThread(tree, key.slice(0, slash))}${key.slice(slash)}`

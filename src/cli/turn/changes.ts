@@ -41,10 +41,17 @@ async function* changesAmongTurns(thread: RemoteThread, run: RemoteRun): AsyncGe
   throw new SkeinError('STORE_CLOSED', `the store was closed while a turn of thread ${thread.id} was watched`)
 }
 
+interface Turn {
+  readonly run: string
+  /** The thread was forked in the middle of it. */
+  readonly isCarried: boolean
+}
+
 /** The turn that reads the message: its own, or the one that it joined. */
-async function turnOf(run: RemoteRun): Promise<string> {
+async function turnOf(run: RemoteRun): Promise<Turn> {
   const { event } = (await firstChange(run)) ?? {}
-  return event && 'run' in event && event.run !== undefined ? event.run : run.id
+  const own = event && 'run' in event && event.run !== undefined ? event.run : run.id
+  return { run: own, isCarried: event?.type === 'thread.based' }
 }
 
 async function firstChange(run: RemoteRun): Promise<RemoteThreadChange | undefined> {
@@ -52,8 +59,8 @@ async function firstChange(run: RemoteRun): Promise<RemoteThreadChange | undefin
   return undefined
 }
 
-function createTurn(thread: string, run: string) {
-  let active = false
+function createTurn(thread: string, { run, isCarried }: Turn) {
+  let active = isCarried
   let ended = false
   return {
     run,

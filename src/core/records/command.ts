@@ -107,6 +107,7 @@ const based = z.strictObject({
   roots: z.array(z.string()),
   drops: z.array(z.enum(['schedules', 'env'])).exactOptional(),
   tree: z.strictObject({ root: z.string(), top: z.string() }).exactOptional(),
+  copying: z.strictObject({ go: yes }).exactOptional(),
   /** Of its variables. */
   keys: z.array(z.string()),
   /** Why it does not go on by itself. */

@@ -53,7 +53,7 @@ import type { ContextReduced } from './context.js'
 import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { MessageRules } from './stop.js'
-import type { EffectsWord, ThreadBased, ThreadRewound } from './travel.js'
+import type { EffectsWord, ThreadBased, ThreadRewound, TreeCopied } from './travel.js'
 import type { Took } from '../took.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
@@ -313,6 +313,7 @@ export type Fact =
   | ThreadCreated
   | ThreadBased
   | ThreadRewound
+  | TreeCopied
   | MessageReceived
   | MessageEdited
   | TurnStarted

@@ -65,6 +65,8 @@ export interface ThreadBased {
   readonly budget?: Amounts
   /** Of a forked tree: its children are copied too, under other names. */
   readonly tree?: TreeRename
+  /** Of its new root: the others are copied from here; `go`: then all of them go on. */
+  readonly copying?: { readonly go?: true }
   readonly [pastKey]?: Past
 }
 
@@ -96,6 +98,13 @@ export function standingOn(record: ThreadRecord, past: Past): ThreadRecord {
 
 /** Another try of a child has the id of the first, and its number. */
 const attempt = /^(c_.{32})_(\d+)$/
+
+/** All threads of a forked tree are there, and the mail that was on its way between them is, too. */
+export interface TreeCopied {
+  readonly type: 'tree.copied'
+  readonly threads: number
+  readonly mail: number
+}
 
 /** The name of a thread of the source in a forked tree: asked twice, it is the same. */
 export function renamedThread(tree: TreeRename, thread: string): string {

@@ -11,8 +11,8 @@ import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route, traceOf } from '../route.js'
 import { longestWaitMs, outcomeWithin, runOutcome, sendTo, sentMessage } from '../run-outcome.js'
-import type { RunAnswer } from '../run-outcome.js'
-import { callIdText, count, done, flag, isDone, message, messageId, threadId } from '../schemas.js'
+import type { AwaitedOutcome } from '../run-outcome.js'
+import { callIdText, count, done, flag, isDone, message, messageId, pageLimit, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
 
@@ -43,7 +43,7 @@ const sendMessage = route({
   },
 })
 
-function runAnswer({ id }: Run, { result, waiting }: RunAnswer): Response {
+function runAnswer({ id }: Run, { result, waiting }: AwaitedOutcome): Response {
   return jsonResponse({ run: id, ...defined({ result, waiting }) }, { status: result ? 200 : 202 })
 }
 
@@ -84,7 +84,7 @@ const listMessages = route({
       .union([z.literal('end').transform(() => Infinity), count(Number.MAX_SAFE_INTEGER)])
       .optional()
       .describe('`end`, or the `seq` of the first message of the page after it'),
-    limit: count(mostMessages).optional(),
+    limit: pageLimit(mostMessages).optional(),
     silent: flag.optional(),
   },
   answer: { status: 200, description: 'A page of messages', schema: z.object({ messages: z.array(message) }) },

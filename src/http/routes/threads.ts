@@ -18,6 +18,7 @@ import {
   flag,
   isDone,
   messageId,
+  pageLimit,
   threadId,
   threadInfo,
   usage,
@@ -132,7 +133,7 @@ const listThreads = route({
     roots: flag.optional().describe('Only threads without a parent'),
     q: z.string().max(200).optional().describe('A text in title, id, name, agent, reference or tags'),
     sort: z.enum(['created', 'newest', 'updated', 'cost']).optional(),
-    limit: count(mostListed).optional(),
+    limit: pageLimit(mostListed).optional(),
     cursor: z.string().optional(),
   },
   answer: {

@@ -1,16 +1,19 @@
 /**
- * Routes of time travel: the timeline of a thread, its forks, and what differs between two points.
+ * Routes of time travel: the timeline of a thread, its forks, going back, and what differs between two points.
  *
- * - Who writes may fork. That something may be done to the world once more is a decision: `force` and `effects: "run"`
- *   need the scope `approve` besides.
+ * - Who writes may fork and rewind. What becomes of things done to the world is a decision: `force`, `revert` and
+ *   `effects: "run"` need the scope `approve` besides. A fork of who has it not asks before each effect: an approval
+ *   that was given in the source, and not used yet, would else be used by every fork.
  * - A fork is a tree of its own: a key that is bound to trees cannot make one, and of a tenant it gets the tags.
  */
 import { z } from 'zod'
 import { SkeinError } from '../../index.js'
+import type { ForkOptions, Thread } from '../../index.js'
 import { defined } from '../../core/defined.js'
 import { parsePoint, pointForms } from '../../core/point.js'
 import { isDerivedId } from '../auth/derived-id.js'
-import { checkScope, createTreeGuard } from '../auth/principal.js'
+import { checkScope, createTreeGuard, hasScope } from '../auth/principal.js'
+import type { Principal } from '../auth/principal.js'
 import { HttpProblem, badRequest } from '../problem.js'
 import { route } from '../route.js'
 import type { RouteScene } from '../route.js'
@@ -82,6 +85,7 @@ const crossing = z
         at: z.number(),
       }),
     ),
+    cut: z.array(z.object({ thread: z.string(), seq: z.number() })).optional(),
   })
   .meta({ title: 'Crossing' })
 
@@ -92,12 +96,14 @@ const forkThread = route({
   summary:
     'Another thread that begins with the past of this one up to a point; with `dry` only the report of what that ' +
     'crosses. Refused with EFFECTS_CROSSED and the report where the thread has acted on the world since, unless ' +
-    '`effects` or `force` is said; `force` and `effects: "run"` need the scope approve, too.',
+    '`effects` or `force` is said; `force` and `effects: "run"` need the scope approve, too, and without it `ask` is the ' +
+    'default.',
   scope: 'write',
   params: thread,
   body: z
     .strictObject({
       at: point.optional().describe('Default: after the last record'),
+      tree: z.boolean().optional().describe('All threads below it too, as they were at that position'),
       effects: z.enum(['ask', 'refuse', 'run']).optional().describe('What calls with a side effect do in the fork'),
       env: z.enum(['keep', 'drop']).optional(),
       schedules: z.enum(['keep', 'drop']).optional(),
@@ -126,7 +132,9 @@ const forkThread = route({
     const all = principal.tags && [...new Set([...(tags ?? source.tags), ...principal.tags])]
     // An id that exists already may be one of another tenant, and why it is refused tells of that thread.
     const check = (taken: string): Promise<void> => createTreeGuard(skein, principal).checkThread(taken)
-    const fork = await source.fork(defined({ ...rest, id, tags: all ?? tags })).catch(async (thrown: unknown) => {
+    const effects = rest.effects ?? (await unsaidWord(principal, source, defined(rest)))
+    const options = defined({ ...rest, effects, id, tags: all ?? tags })
+    const fork = await source.fork(options).catch(async (thrown: unknown) => {
       if (id !== undefined && SkeinError.is(thrown, 'COMMAND_REFUSED')) await check(id)
       throw thrown
     })
@@ -134,6 +142,48 @@ const forkThread = route({
     return Response.json(await fork.info(), { status: 201, headers: { location: `../${fork.id}` } })
   },
 })
+
+const rewindThread = route({
+  method: 'post',
+  path: '/threads/{thread}/rewind',
+  name: 'rewind_thread',
+  summary:
+    'Goes back to a point of the thread; with `dry` only the report of what lies between. Refused with ' +
+    'EFFECTS_CROSSED and the report where the thread has acted on the world since, unless `revert` (its tools undo it, ' +
+    'newest first) or `force` (it stays as it is) is said, which need the scope approve, too. Refused while a turn runs.',
+  scope: 'write',
+  params: thread,
+  body: z.strictObject({
+    to: point,
+    revert: z.boolean().optional(),
+    force: z.boolean().optional(),
+    dry: z.boolean().optional(),
+  }),
+  answer: {
+    status: 200,
+    description: 'The record that it went back to, and the calls that were undone; with `dry` the report',
+    schema: z.union([z.object({ to: z.number(), reverted: z.array(z.string()) }), crossing]),
+  },
+  isTool: true,
+  async run({ skein, principal, params, body: { dry = false, ...rest } }) {
+    const target = await skein.threads.get(params.thread)
+    const options = { to: rest.to, ...defined(rest) }
+    if (dry) return target.rewind({ ...options, dry: true })
+    if (rest.force || rest.revert) checkScope(principal, 'approve')
+    return target.rewind(options)
+  },
+})
+
+/** What stands for `effects` where nothing was said; what was crossed is still refused then. */
+async function unsaidWord(
+  principal: Principal,
+  source: Pick<Thread, 'fork'>,
+  { at, tree, force }: Pick<ForkOptions, 'at' | 'tree' | 'force'>,
+): Promise<'ask' | undefined> {
+  if (force || hasScope(principal, 'approve')) return undefined
+  const { effects } = await source.fork({ ...defined({ at, tree }), dry: true })
+  return effects.length > 0 ? undefined : 'ask'
+}
 
 /** A fork is a new tree: the same is asked as of who creates one. */
 function checkTree(
@@ -204,4 +254,4 @@ const diffThreads = route({
   },
 })
 
-export const travelRoutes = [getTimeline, forkThread, diffThreads]
+export const travelRoutes = [getTimeline, forkThread, rewindThread, diffThreads]

@@ -68,7 +68,13 @@ function useOrder(query: Readonly<Record<string, string>>): {
 export function TreesScreen(): VNode {
   void showings.value
   if (roots.epoch.value === undefined) return h('main', { id: 'main', class: 'screen' }, h(Loading, { what: 'trees' }))
-  if (roots.rows.size === 0) return h('main', { id: 'main', class: 'screen' }, h(NoTrees, {}))
+  if (roots.rows.size === 0)
+    return h(
+      'main',
+      { id: 'main', class: 'screen' },
+      h('div', { class: 'bar' }, h('h1', null, 'Trees')),
+      h(NoTrees, {}),
+    )
   return h(TreeList, {})
 }
 

@@ -15,7 +15,7 @@ const slowMs = 100
 const inputMs = 250
 /** A showing is at most one part of so many of the time. */
 const restParts = 4
-const longestRestMs = 1_000
+const longestRestMs = 250
 let costMs = 0
 let inputAt = -Infinity
 let shownAt = -Infinity

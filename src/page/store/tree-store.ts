@@ -12,6 +12,7 @@ import type { TreePosition } from '../link/subscription.js'
 import { BelowSums } from './below.js'
 import type { Below } from './below.js'
 import { columnRows } from './columns.js'
+import { SharedWords } from './shared-words.js'
 
 export type PageRow = ThreadRow & { readonly n: number }
 export type PageSpan = WorkSpan & { readonly n: number }
@@ -26,6 +27,7 @@ export class TreeStore {
   readonly #spans = new Map<string, PageSpan>()
   readonly #lanes = new Map<string, string[]>()
   readonly #below = new BelowSums()
+  readonly #words = new SharedWords()
   #shape = 0
   #firstAt = Infinity
   #lastAt = 0
@@ -86,10 +88,12 @@ export class TreeStore {
     this.#spans.clear()
     this.#lanes.clear()
     this.#below.clear()
+    this.#words.clear()
     this.#shape++
     this.#epoch = snapshot.epoch
     this.#at = [snapshot.threadsSeq, snapshot.spansSeq]
     // The form of rows is that of the server, which has written these columns.
+    this.#words.add(snapshot.words)
     for (const row of columnRows(snapshot.threads, snapshot)) this.#setRow(Object(row))
     for (const span of columnRows(snapshot.spans, snapshot)) {
       span['id'] = `${String(span['thread'])}${String(span['id'])}`
@@ -101,8 +105,8 @@ export class TreeStore {
   apply({ epoch, from, to, threads, spans }: TreeChanges): Applied {
     if (epoch !== this.#epoch) return 'other'
     if (from[0] > this.#at[0] || from[1] > this.#at[1]) return 'gap'
-    for (const row of threads) if ((this.#rows.get(row.thread)?.n ?? 0) < row.n) this.#setRow(row)
-    for (const span of spans) if ((this.#spans.get(span.id)?.n ?? 0) < span.n) this.#setSpan(span)
+    for (const row of threads) if ((this.#rows.get(row.thread)?.n ?? 0) < row.n) this.#setRow(this.#words.share(row))
+    for (const span of spans) if ((this.#spans.get(span.id)?.n ?? 0) < span.n) this.#setSpan(this.#words.share(span))
     this.#at = [Math.max(this.#at[0], to[0]), Math.max(this.#at[1], to[1])]
     return 'applied'
   }

@@ -1,7 +1,7 @@
 /** Files of a thread, now or after any change: folders, the text of one, what a call changed in it, who wrote what. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { askService, pathTo, toPageProblem } from '../kit/api.js'
 import type { PageProblem } from '../kit/api.js'
 import { timeOfDay, countWords, plural } from '../kit/format.js'
@@ -12,8 +12,9 @@ import { useResource } from '../kit/resource.js'
 import { address, changeQuery, hrefOf } from '../kit/router.js'
 import { Empty, Loading, Problem } from '../kit/ui.js'
 import type { ThreadTabProps } from './thread-screen.js'
+import { filePoints } from './file-points.js'
+import type { FilePoint } from './file-points.js'
 import { useRecords } from './thread-records.js'
-import type { PageRecord } from './thread-records.js'
 
 interface FileEntry {
   readonly name: string
@@ -27,20 +28,23 @@ const filesPath = (thread: string, path: string): string =>
 
 /** At a record, or now. */
 const withPoint = (path: string, at: number | undefined): string =>
-  at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=${at}`
+  at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=seq:${at}`
 
 export function FilesTab({ thread, row }: ThreadTabProps): VNode {
   const { dir = '/', file, at: asked } = address.value.query
   const { records, isRead } = useRecords(thread, row.seq)
-  const points = useMemo(() => records.filter((record) => changesOf(record).length > 0), [records])
+  const points = useMemo(() => filePoints(records), [records])
   const at = asked === undefined || !/^\d+$/.test(asked) ? undefined : Number(asked)
   const { value, problem, again } = useResource<{ entries: readonly FileEntry[] }>(
     withPoint(`${filesPath(thread, dir)}?list=true`, at),
     at ?? row.seq,
   )
+  // What was listed before stays until the other point is read.
+  const listed = useRef(value)
+  listed.current = value ?? listed.current
   if (problem && !value)
     return h('div', { class: 'files-tab' }, h(PointBar, { points, at }), h(Problem, { problem, retry: again }))
-  if (!value) return h(Loading, { what: 'files' }) ?? h('div', null)
+  if (!listed.current) return h(Loading, { what: 'files' }) ?? h('div', null)
   return h(
     'div',
     { class: `files-tab${at === undefined ? '' : ' past'}` },
@@ -48,7 +52,7 @@ export function FilesTab({ thread, row }: ThreadTabProps): VNode {
     h(
       'div',
       { class: 'files' },
-      h(FileList, { dir, file, entries: value.entries }),
+      h(FileList, { dir, file, entries: listed.current.entries }),
       file === undefined
         ? h(Changes, { thread, points, isRead })
         : h(FileText, { thread, path: file, at, points, version: at ?? row.seq, key: file }),
@@ -90,7 +94,7 @@ function FileList(props: { dir: string; file: string | undefined; entries: reado
 }
 
 /** Which point of the past is shown: one for every record that changed files, and now. */
-function PointBar({ points, at }: { points: readonly PageRecord[]; at: number | undefined }): VNode | null {
+function PointBar({ points, at }: { points: readonly FilePoint[]; at: number | undefined }): VNode | null {
   const index = points.findLastIndex(({ seq }) => seq <= (at ?? Infinity))
   const place = at === undefined ? points.length : index
   const go = (to: number): void => {
@@ -122,16 +126,19 @@ function PointBar({ points, at }: { points: readonly PageRecord[]; at: number | 
   )
 }
 
-function callWords(record: PageRecord): string {
-  const { step, index } = record
-  const who = typeof record['tool'] === 'string' ? record['tool'] : record.type
-  return typeof step === 'number' ? `step ${step}.${String(index ?? 0)} ${who}` : who
+function callWords({ step, index, who }: FilePoint): string {
+  return step === undefined ? who : `step ${step}.${index ?? 0} ${who}`
 }
 
 const longestText = 200_000
 
 /** Undefined: not read yet; null: there was no such file. */
-function useText(thread: string, path: string, at: number | undefined, version: number) {
+function useText(
+  file: { readonly thread: string; readonly path: string },
+  at: number | undefined,
+  version: number,
+): { readonly text: string | null | undefined; readonly problem: PageProblem | undefined } {
+  const { thread, path } = file
   const [text, setText] = useState<string | null>()
   const [problem, setProblem] = useState<PageProblem>()
   useEffect(() => {
@@ -158,15 +165,15 @@ interface FileTextProps {
   readonly thread: string
   readonly path: string
   readonly at: number | undefined
-  readonly points: readonly PageRecord[]
+  readonly points: readonly FilePoint[]
   readonly version: number
 }
 
 function FileText({ thread, path, at, points, version }: FileTextProps): VNode {
-  const [isCompared, setCompared] = useState(false)
-  const { text, problem } = useText(thread, path, at, version)
+  const isCompared = address.value.query['diff'] === '1'
+  const { text, problem } = useText({ thread, path }, at, version)
   const last = points.findLast(
-    (record) => record.seq <= (at ?? Infinity) && changesOf(record).some((change) => change.path === path),
+    (record) => record.seq <= (at ?? Infinity) && record.changes.some((change) => change.path === path),
   )
   const save = (): void => {
     const link = document.createElement('a')
@@ -187,7 +194,12 @@ function FileText({ thread, path, at, points, version }: FileTextProps): VNode {
       last
         ? h(
             'button',
-            { type: 'button', class: 'copy', 'aria-pressed': isCompared, onClick: () => setCompared(!isCompared) },
+            {
+              type: 'button',
+              class: 'copy',
+              'aria-pressed': isCompared,
+              onClick: () => changeQuery({ diff: isCompared ? undefined : '1' }),
+            },
             'What that changed',
           )
         : null,
@@ -214,21 +226,10 @@ function PlainFile({ text }: { text: string | null | undefined }): VNode | null 
 }
 
 function TextChanges(props: { thread: string; path: string; before: number; text: string }): VNode {
-  const { text: older, problem } = useText(props.thread, props.path, props.before, 0)
+  const { text: older, problem } = useText(props, props.before, 0)
   if (problem) return h(Problem, { problem })
   if (older === undefined) return h(Loading, { what: 'the file before' }) ?? h('div', null)
   return h(LineChanges, { before: older ?? '', after: props.text })
-}
-
-interface Change {
-  readonly op: string
-  readonly path: string
-  readonly size?: number
-}
-
-function changesOf(record: PageRecord): readonly Change[] {
-  const { changes }: { changes?: { files?: readonly Change[] } } = Object(record)
-  return changes?.files ?? []
 }
 
 const signs: Readonly<Record<string, string>> = {
@@ -240,7 +241,7 @@ const signs: Readonly<Record<string, string>> = {
 }
 
 /** Who wrote which file, newest first. */
-function Changes(props: { thread: string; points: readonly PageRecord[]; isRead: boolean }): VNode {
+function Changes(props: { thread: string; points: readonly FilePoint[]; isRead: boolean }): VNode {
   const { thread, points, isRead } = props
   if (!isRead) return h(Loading, { what: 'changes' }) ?? h('div', null)
   if (points.length === 0) return h(Empty, { title: 'Nothing was written lately' })
@@ -260,21 +261,19 @@ function Changes(props: { thread: string; points: readonly PageRecord[]; isRead:
           h(
             'span',
             null,
-            changesOf(record)
-              .slice(0, 20)
-              .map(({ op, path }) =>
-                h(
-                  'a',
-                  {
-                    key: path,
-                    class: 'changed-path',
-                    href: hrefOf(['threads', thread, 'files'], { file: path, at: String(record.seq) }),
-                  },
-                  `${signs[op] ?? op} ${plainText(path)}`,
-                ),
+            record.changes.slice(0, 20).map(({ op, path }) =>
+              h(
+                'a',
+                {
+                  key: path,
+                  class: 'changed-path',
+                  href: hrefOf(['threads', thread, 'files'], { file: path, at: String(record.seq) }),
+                },
+                `${signs[op] ?? op} ${plainText(path)}`,
               ),
-            changesOf(record).length > 20
-              ? h('span', { class: 'muted' }, `20 of ${plural(changesOf(record).length, 'change')}`)
+            ),
+            record.changes.length > 20
+              ? h('span', { class: 'muted' }, `20 of ${plural(record.changes.length, 'change')}`)
               : null,
           ),
         ),

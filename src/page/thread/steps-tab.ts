@@ -1,6 +1,7 @@
 /** Steps of a thread: what the model said, what it called, how long each waited and ran, and what came of it. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
 import { timeOfDay, countWords, durationWords } from '../kit/format.js'
 import { JsonView } from '../kit/json-view.js'
 import { plainText } from '../kit/plain-text.js'
@@ -8,6 +9,7 @@ import { hrefOf } from '../kit/router.js'
 import { Loading, Problem } from '../kit/ui.js'
 import { serverNow } from '../link/link.js'
 import type { PageSpan } from '../store/tree-store.js'
+import { ForkDialog } from './fork-dialog.js'
 import type { ThreadTabProps } from './thread-screen.js'
 import { useRecords } from './thread-records.js'
 import type { PageRecord } from './thread-records.js'
@@ -111,6 +113,8 @@ const stateWords: Readonly<Record<string, string>> = {
 
 function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpan[]; thread: string }): VNode {
   const model = spans.find(({ kind }) => kind === 'model')
+  const [isForking, setForking] = useState(false)
+  const facts = [step.model, timeOfDay(step.at), timing(model)].filter((each) => each !== '')
   return h(
     'article',
     { class: 'card step', id: `step-${step.step}` },
@@ -119,12 +123,14 @@ function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpa
       null,
       h('i', { class: 'swatch kind-model', 'aria-hidden': 'true' }),
       `Step ${step.step}`,
+      h('span', { class: 'muted' }, facts.join(' · ')),
       h(
-        'span',
-        { class: 'muted' },
-        [step.model, timeOfDay(step.at), timing(model)].filter((each) => each !== '').join(' · '),
+        'button',
+        { type: 'button', class: 'copy', 'aria-expanded': isForking, onClick: () => setForking(!isForking) },
+        'Fork here',
       ),
     ),
+    isForking ? h(ForkDialog, { thread, step: step.step, close: () => setForking(false) }) : null,
     step.text === ''
       ? null
       : h(

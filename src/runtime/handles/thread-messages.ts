@@ -182,13 +182,18 @@ async function locateSent(backend: Backend, sent: RunId, accepted: Promise<Accep
 
 /** Reads the journal for the first record of a run; a message that steered leads to the run that it joined. */
 async function findRun(backend: Backend, { root, thread, run }: RunId): Promise<RunLocation> {
+  const carried = { root, thread, run, after: 0, isCarried: true } as const
+  let isFork = false
   for (const entry of await backend.journal.read(thread)) {
     for (const record of decode(thread, entry)) {
       const joined = runOf(record, run)
       if (joined === run) return { root, thread, run, after: record.seq - 1 }
       if (joined !== undefined) return findRun(backend, { root, thread, run: joined })
+      if (record.type === 'turn.ended' && record.run === run) return carried
+      isFork ||= record.type === 'thread.based'
     }
   }
+  if (isFork && (await wake(backend, thread)).state.turn?.run === run) return carried
   throw new SkeinError('UNKNOWN_RUN', `thread ${thread} has no run ${JSON.stringify(run)}`)
 }
 

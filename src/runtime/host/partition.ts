@@ -16,6 +16,7 @@ import type { Failure } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
 import { removeTree } from '../effects/remove-tree.js'
 import { decode } from '../journal/journal.js'
+import { copyTree } from './copy-tree.js'
 import { continueFrom, newborn, wake } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 import { headOf } from '../resident/head.js'
@@ -80,6 +81,7 @@ export class HeldPartition {
       rested: (resident) => this.#rested(resident),
       stopped: (resident, why) => this.#stopped(resident, why),
       removeTree: (removal) => removeTree({ backend, epoch, removed }, removal),
+      copyTree: (owner) => copyTree(backend, owner),
     }
   }
 

@@ -24,10 +24,10 @@ import { chainHash } from './journal.js'
 import type { Chain, PackedEntry } from './journal.js'
 import { freezeTree, thawTree } from '../../core/tree.js'
 import type { FrozenTree } from '../../core/tree.js'
-import type { Child, ThreadState } from '../../../actors/thread/state.js'
+import type { Accepted, Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 25
+const foldVersion = 26
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
@@ -40,7 +40,7 @@ const messageChars = 120
 const envelope = z.object({
   version: z.literal(foldVersion),
   chain: z.string(),
-  accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
+  accepted: z.custom<readonly (readonly [string, Accepted])[]>(Array.isArray),
   messages: z.number(),
   files: z.custom<FrozenTree>(Array.isArray),
   children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),

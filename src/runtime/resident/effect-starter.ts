@@ -25,6 +25,8 @@ export interface EffectStarterOptions {
   readonly settings: HostSettings
   readonly lastTries: LastTries
   readonly removeTree: (removal: TreeRemoval) => RunningEffect
+  /** Copies the other threads of a forked tree. */
+  readonly copyTree: (owner: EffectOwner) => RunningEffect
 }
 
 /** The thread whose effects are started. */
@@ -74,6 +76,7 @@ export class EffectStarter implements EffectRunner {
         return true
       case 'rewind':
         return this.#mayStart && this.#thread.outbox.allDurable
+      case 'copy':
       case 'removal':
         return this.#thread.open && this.#thread.outbox.allDurable
       case 'model':
@@ -129,6 +132,8 @@ export class EffectStarter implements EffectRunner {
         return awaitSchedule(services, owner, effect)
       case 'rewind':
         return readPast(services, owner, effect)
+      case 'copy':
+        return this.#options.copyTree(owner)
       case 'removal':
         return removeTree({
           root: this.#thread.state.id,

@@ -83,7 +83,17 @@ export class Reconciler {
   readonly #maxParallelTools: number
   readonly #order: CallOrder
   readonly #inFlight = new Map<string, EffectInFlight>()
-  readonly #counts = { model: 0, context: 0, call: 0, hook: 0, deadline: 0, schedule: 0, removal: 0, rewind: 0 }
+  readonly #counts = {
+    model: 0,
+    context: 0,
+    call: 0,
+    hook: 0,
+    deadline: 0,
+    schedule: 0,
+    removal: 0,
+    rewind: 0,
+    copy: 0,
+  }
   /** Calls in flight that wait for their turn. */
   #waiting = 0
   /** Calls whose turn has come, and that wait until fewer than `maxParallelTools` run. */

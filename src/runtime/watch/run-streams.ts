@@ -56,6 +56,17 @@ export interface RunLocation {
   readonly run: string
   /** Its first record has a greater sequence. */
   readonly after: number
+  /** The thread was forked in the middle of it: it begins with the fork. */
+  readonly isCarried?: true
+}
+
+/** Whether the run begins with this. */
+export function beginsRun(
+  { type, run }: { readonly type: string; readonly run?: unknown },
+  location: Pick<RunLocation, 'run' | 'isCarried'> | undefined,
+): boolean {
+  if (type === 'thread.based') return location?.isCarried === true
+  return type === 'turn.started' && run === location?.run
 }
 
 export interface RunServices {
@@ -108,16 +119,16 @@ async function* runEvents(
   find: FindRun,
   options: StreamOptions = {},
 ): AsyncGenerator<SkeinEvent, void, undefined> {
-  let run = ''
+  let location: RunLocation | undefined
   const start = async (): Promise<string> => {
-    const location = await find()
-    ;({ run } = location)
+    location = await find()
     return `0.${location.after}`
   }
   let active = false
   for await (const event of follow(backend, { ...options, root, thread, closed, start, awaited: () => thread })) {
     if (event.type === 'tree.reset') throw removed(thread)
-    if (event.type === 'turn.started' && event.run === run) active = true
+    const run = location?.run ?? ''
+    active ||= beginsRun(event, location)
     if (belongs(event, run, active)) yield event
     if (ends(event, run)) return
   }
@@ -142,7 +153,7 @@ async function* treeEvents(
     const { thread, run } = location
     if (event.type === 'tree.reset') throw removed(thread)
     const own = event.thread === thread
-    if (own && event.type === 'turn.started' && event.run === run) active = true
+    active ||= own && beginsRun(event, location)
     if (own ? belongs(event, run, active) : active && event.path.includes(thread)) yield event
     if (own && ends(event, run)) return
   }
@@ -164,8 +175,9 @@ export async function* changesOfTurn(
   find: FindRun,
   { until, signal, maxBuffered }: ChangesOptions = {},
 ): AsyncGenerator<ProjectionChanges, void, undefined> {
-  const { root, thread, run, after } = await waitFor(find(), signal)
-  const view = new TurnView(run, await wakeTo(backend, thread, after))
+  const location = await waitFor(find(), signal)
+  const { root, thread, after } = location
+  const view = new TurnView((record) => beginsRun(record, location), await wakeTo(backend, thread, after))
   const following = {
     root,
     thread,

@@ -11,7 +11,7 @@ import { checkOptions } from '../../core/options.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { createIteration } from '../../core/async/iteration.js'
 import { viewSchema, waitSchema } from './options.js'
-import { belongs, createRunStreams, changesOfTurn, waitFor } from './run-streams.js'
+import { beginsRun, belongs, createRunStreams, changesOfTurn, waitFor } from './run-streams.js'
 import type { FindRun, RunLocation, RunServices, RunStreams, StreamOptions } from './run-streams.js'
 import { unfinished } from '../../core/records/run-text.js'
 import { TurnView } from './turn-view.js'
@@ -92,20 +92,19 @@ async function* runView(
   options: ViewOptions,
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const { root, thread } = services
-  let run = ''
+  let location: RunLocation | undefined
   let active = false
   const scope: RunScope = {
     root,
     thread,
     async start() {
-      const location = await find()
-      ;({ run } = location)
+      location = await find()
       return location.after
     },
     belongs(event) {
       if (event.thread !== thread) return active
-      active ||= event.type === 'turn.started' && event.run === run
-      return belongs(event, run, active)
+      active ||= beginsRun(event, location)
+      return belongs(event, location?.run ?? '', active)
     },
     hasBegun: () => active,
   }
@@ -113,13 +112,10 @@ async function* runView(
 }
 
 /** Watches records without making events of them: waiting for a long turn is cheap. */
-function resultOf(
-  { backend, closed }: RunServices,
-  { root, thread, run, after }: RunLocation,
-  signal?: AbortSignal,
-): Promise<RunResult> {
+function resultOf({ backend, closed }: RunServices, location: RunLocation, signal?: AbortSignal): Promise<RunResult> {
+  const { root, thread, after } = location
   return new Promise((resolve, reject) => {
-    const view = new TurnView(run)
+    const view = new TurnView((record) => beginsRun(record, location))
     const end = (settle: () => void): void => {
       stop()
       signal?.removeEventListener('abort', abort)

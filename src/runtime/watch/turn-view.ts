@@ -14,21 +14,24 @@ import { Projector, noChanges } from './projection.js'
 import type { ProjectionChanges, RunResult } from './projection.js'
 
 export class TurnView {
-  readonly #run: string
+  readonly #begins: (record: ThreadRecord) => boolean
   #projector: Projector | undefined
   /** The state from before the turn is there. */
   readonly #whole: boolean
   #begun = false
 
-  /** `before`: the state before the first record that is taken. Without one only the result is right. */
-  constructor(run: string, before?: ThreadState) {
-    this.#run = run
+  /**
+   * `begins`: whether a record is the first of the turn. `before`: the state before the first record that is taken.
+   * Without one only the result is right.
+   */
+  constructor(begins: (record: ThreadRecord) => boolean, before?: ThreadState) {
+    this.#begins = begins
     this.#whole = before !== undefined
     if (before) this.#projector = new Projector(before, { keepMessages: false })
   }
 
   take(record: ThreadRecord): ProjectionChanges {
-    if (record.type === 'turn.started' && record.run === this.#run) {
+    if (this.#begins(record)) {
       this.#begun = true
       this.#projector ??= new Projector(emptyBefore(record), { keepMessages: false, resultOnly: true })
     }

@@ -223,6 +223,13 @@ describe('the journal', () => {
     expect(tale.state.accepted.has('m')).toBe(false)
     expect([...tale.state.accepted.keys()]).toEqual(['n', 'o'])
   })
+
+  it('of many commands within a day the last 256 are remembered: a state does not grow with turns that are over', () => {
+    const tale = createdThread()
+    for (let n = 0; n < 300; n++) tale.say('note', 'store', `n${n}`)
+    expect(tale.state.accepted.size).toBe(256)
+    expect([tale.state.accepted.has('n43'), tale.state.accepted.has('n44')]).toEqual([false, true])
+  })
 })
 
 describe('slots', () => {

@@ -1,7 +1,7 @@
 /** Deleting, copying and pausing trees from the command line. */
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { app, objects, place } from './binary.js'
+import { expect, it, onTestFinished } from 'vitest'
+import { app, fixture, objects, place } from './binary.js'
 
 it('C1, F8: delete removes a tree, or says why not; without a host it is kept', async () => {
   const { host, seed, skein, spawned } = place()
@@ -89,4 +89,35 @@ it('C1, L2: a thread that rests because its budget is spent says so in ps, tree 
   await thread.send('three').result()
   expect((await skein(['ps'])).stdout).toMatch(/^t1 +idle +echo/m)
   await here.close()
+})
+
+it('C1: --json of commands that steer and decide is one object on stdout, and nothing for people', async () => {
+  const { skein, host: openHost, folder } = place()
+  const host = await openHost(fixture('people'))
+  onTestFinished(() => host.close())
+  const json = async (args: readonly string[], input?: string) => {
+    const settings = input === undefined ? {} : { input }
+    const { code, stdout } = await skein([...args, '--json'], settings)
+    expect([args[0], code]).toEqual([args[0], 0])
+    return objects(stdout)
+  }
+  const waiting = async (agent: string, id: string) => {
+    const thread = await host.threads.create({ agent, id, budget: { tokens: 100_000 } })
+    await thread.send('go').accepted()
+    await thread.settled()
+    const [item] = await host.inbox.list({ thread: id })
+    return item?.id ?? ''
+  }
+  const question = await waiting('asker', 't1')
+  expect(await json(['answer', question, 'yes', '--text'])).toMatchObject([{ id: question, thread: 't1' }])
+  const call = await waiting('clerk', 't2')
+  expect(await json(['deny', call])).toMatchObject([{ id: call, thread: 't2', state: 'accepted' }])
+  await waiting('clerk', 't3')
+  expect(await json(['cancel', 't3'])).toMatchObject([{ thread: 't3', state: 'accepted', changed: true }])
+  expect(await json(['grant', 't3', '--tokens', '5'])).toMatchObject([{ thread: 't3', state: 'accepted' }])
+  expect(await json(['terminate', 't3'])).toMatchObject([{ thread: 't3', changed: true, status: 'terminated' }])
+  const said = await json(['chat', fixture('people'), '--agent', 'writer', '--thread', 't4'], 'hello\n')
+  expect(said.at(-1)).toMatchObject({ type: 'run.ended', thread: 't4', stopReason: 'completed' })
+  const dir = join(folder, 'copy')
+  expect(await json(['backup', dir])).toMatchObject([{ dir }])
 })

@@ -42,11 +42,18 @@ const reading: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cat', 't1', '/none'],
   ],
   export: [['t1']],
+  timeline: [['t1'], ['t1', '--json']],
+  diff: [
+    ['t1@turn:m1', 't1'],
+    ['t1@turn:m1', 't1', '--json'],
+    ['t1@9', 't1'],
+  ],
 }
 /** Commands that change a thread or serve others: other tests call them. */
-const changing = 'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor mcp'
+const changing =
+  'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor mcp fork rewind'
 /** What is about files of this machine, or is a server itself. */
-const here = 'init host dev serve ui keys replay sim types backup'
+const here = 'init host dev serve ui keys replay sim types backup experiment'
 
 it('C1: every command works through a server, or is about this machine', async () => {
   const { skein } = place()

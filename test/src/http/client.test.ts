@@ -160,6 +160,7 @@ const unused = [
   'GET /diff',
   'GET /threads/{thread}/timeline',
   'POST /threads/{thread}/fork',
+  'POST /threads/{thread}/rewind',
   'GET /health',
   'GET /agents',
   'GET /threads/{thread}/counts',

@@ -206,6 +206,10 @@ onEveryStore('threads over HTTP', (world) => {
 
   it('H1: what is wrong is a problem with a stable code, and nothing happened', async () => {
     const { ask } = await open()
+    expect((await ask('/threads?limit=0')).body).toMatchObject({
+      status: 400,
+      detail: expect.not.stringContaining('\n'),
+    })
     expect(await ask('/threads', { body: { agnet: 'helper' } })).toMatchObject({
       status: 400,
       body: { code: 'BAD_OPTION', detail: expect.stringContaining('agent') },

@@ -28,7 +28,14 @@ async function open() {
     await files.writeFile('/notes.txt', `note ${String(n)}`)
     return 'noted'
   })
-  const charge = looseTool('charge', () => `charge ${++charges}`, { sideEffect: true })
+  const charge = looseTool('charge', () => `charge ${++charges}`, {
+    sideEffect: true,
+    revert: () => {
+      if (charges > 1) throw new Error('the bank is closed')
+      charges--
+      return 'paid back'
+    },
+  })
   const { app } = tinyApp({ tools: [note, charge], script })
   const skein = await createSkein({ app, backend: memory(), warn: () => undefined })
   const tenants = ['shop', 'other'].map((tag) => ({
@@ -127,8 +134,40 @@ it('P4, H3: what was crossed is a problem with the report; that it is done again
   expect(await fork({ at: { step: 1 }, force: true, go: true, id: 'again' }, keys.admin)).toMatchObject({ status: 201 })
   expect((await ask('/threads/again/settled?wait=60000')).status).toBe(200)
   expect(charges()).toBe(2)
+  expect(await fork({ id: 'now' })).toMatchObject({ status: 201 })
+  await ask('/threads/now/messages?wait=60000', { body: { text: 'do' } })
+  expect(await ask('/threads/now')).toMatchObject({ body: { status: 'awaiting_approval' } })
+  expect(charges()).toBe(2)
   for (const at of [{ step: -1 }, { step: 1, seq: 1 }, { cursor: 'x' }, 3, {}])
     expect(await fork({ at })).toMatchObject({ status: 400, body: { code: 'BAD_OPTION' } })
+})
+
+it('P4, H3: a thread goes back over HTTP; undoing effects or leaving them needs the scope approve', async () => {
+  const { ask, url, charges, skein } = await open()
+  const rewind = (body: object, key: string = keys.writer) => ask('/threads/one/rewind', { body, key })
+  const crossed = { thread: 'one', effects: [{ tool: 'charge', revert: true }] }
+  expect(await rewind({ to: { step: 1 } })).toMatchObject({
+    status: 409,
+    body: { code: 'EFFECTS_CROSSED', data: { crossing: crossed } },
+  })
+  expect(await rewind({ to: { step: 1 }, dry: true })).toMatchObject({ status: 200, body: crossed })
+  for (const word of ['force', 'revert'])
+    expect(await rewind({ to: { step: 1 }, [word]: true })).toMatchObject({ status: 403 })
+  for (const body of [{}, { to: 1 }, { to: { step: 1 }, more: 1 }])
+    expect(await rewind(body)).toMatchObject({ status: 400, body: { code: 'BAD_OPTION' } })
+  await using client = connect(url, { key: keys.admin })
+  const thread = await client.threads.get('one')
+  expect(await thread.rewind({ to: { step: 1 }, dry: true })).toEqual(
+    await (await skein.threads.get('one')).rewind({ to: { step: 1 }, dry: true }),
+  )
+  expect(await thread.rewind({ to: { step: 1 }, revert: true })).toMatchObject({ reverted: ['call_2_0'] })
+  expect(charges()).toBe(0)
+  expect((await thread.timeline()).at(-1)).toMatchObject({ kind: 'rewound' })
+  expect(await rewind({ to: { turn: 'm1' } })).toMatchObject({ status: 200, body: { reverted: [] } })
+  expect((await thread.messages()).length).toBe(0)
+  await thread.send('do', { id: 'm2' }).result()
+  await (await thread.fork({ id: 'twice', force: true, at: { turn: 'm2' } })).send('do').result()
+  expect(await codeOf(thread.rewind({ to: { turn: 'm2' }, revert: true }))).toBe('REVERT_FAILED')
 })
 
 it('P4, H3: a fork stays with its tenant; a key of some trees makes none, and what it may not see is not there', async () => {

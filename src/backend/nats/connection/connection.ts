@@ -129,7 +129,7 @@ export class ServerConnection {
 
   /** A request with several answers; to be used within `ask` or `persist`. */
   read(request: Pick<PendingRequest, 'subject' | 'payload'>, take: TakeAnswer): Promise<void> {
-    return this.#requests.read({ subject: request.subject, payload: request.payload, timeoutMs: 2 * requestMs }, take)
+    return this.#requests.read({ subject: request.subject, payload: request.payload, timeoutMs: requestMs }, take)
   }
 
   async persist<T>(what: string, attempt: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {

@@ -71,6 +71,7 @@ export class Requests {
   read({ subject, payload, headers, timeoutMs }: PendingRequest, take: TakeAnswer): Promise<void> {
     return new Promise((resolve, reject) => {
       const token = (this.#count++).toString(36)
+      let hasMore = false
       const end = (): void => {
         this.#open.delete(token)
         cancel()
@@ -78,7 +79,7 @@ export class Requests {
       const request: OpenRequest = {
         subject,
         take(message) {
-          if (take(message) === 'more') return
+          if (take(message) === 'more') return void (hasMore = true)
           end()
           resolve()
         },
@@ -87,7 +88,13 @@ export class Requests {
           reject(error)
         },
       }
-      const cancel = after(timeoutMs, () => request.reject(new errors.TimeoutError()))
+      // As long as answers come, it is waited for the next one.
+      const late = (): void => {
+        if (!hasMore) return request.reject(new errors.TimeoutError())
+        hasMore = false
+        cancel = after(timeoutMs, late)
+      }
+      let cancel = after(timeoutMs, late)
       this.#open.set(token, request)
       try {
         this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${token}`, ...defined({ headers }) })

@@ -23,12 +23,19 @@ import { threadMissing } from '../services.js'
 import type { ThreadServices } from '../services.js'
 import { crossingAt, effectsCrossed } from './crossing.js'
 import type { Crossing } from './crossing.js'
-import { pointSchema, seqAt } from './points.js'
+import { pointSchema } from './points.js'
 import type { Point, ReadThread } from './points.js'
+import { cutAt, treeCrossing } from './tree-cut.js'
+import type { Cut } from './tree-cut.js'
 
 export interface ForkOptions {
   /** Where it begins. Default: after the last record. */
   readonly at?: Point
+  /**
+   * All threads below it, too, as they were at that position: what was on its way between them is put again. Everything
+   * is paused until it was copied, and then goes on with `go` or `resume({ tree: true })`.
+   */
+  readonly tree?: boolean
   /**
    * What happens to calls with a side effect in the fork and below it: each waits for an approval (`ask`), is refused,
    * or runs (default). Where the source has acted on the world since, one of these must be said.
@@ -51,6 +58,7 @@ export interface ForkOptions {
 
 const forkFields = {
   at: pointSchema.exactOptional(),
+  tree: z.boolean().exactOptional(),
   effects: z.enum(['ask', 'refuse', 'run']).exactOptional(),
   env: z.enum(['keep', 'drop']).exactOptional(),
   schedules: z.enum(['keep', 'drop']).exactOptional(),
@@ -77,18 +85,19 @@ export async function forkThread(
 ): Promise<Forked> {
   const { at, dry, ...asked } = checkOptions(forkSchema, options, 'fork')
   const { backend, random } = services
-  const read: ReadThread = { thread: head.thread, entries: await backend.journal.read(head.thread) }
+  const cut = await cutAt(backend, head, { at, tree: asked.tree })
+  const { read, seq, position } = cut
   if (read.entries.length === 0) threadMissing(head.thread)
-  const seq = seqAt(read, at)
   if (seq === 0) throw nothingBefore(head.thread)
   let source: SourceFacts | undefined
-  const crossing = crossingAt(read, seq, (state) => (source = factsOf(state)))
+  const own = crossingAt(read, seq, (state) => (source = factsOf(state)))
+  const crossing = asked.tree ? await treeCrossing(backend, head, { own, position }) : own
   if (dry) return { crossing }
   const { force = false, effects, id = random.id() } = asked
   if (crossing.effects.length > 0 && !force && effects === undefined) throw effectsCrossed(crossing, advice)
   const existing = await backend.heads.get(id)
   if (existing) return { thread: sameFork(existing, { thread: head.thread, seq }) }
-  if (source) await createFork(services, { id, head, seq, entries: entriesUpTo(read, seq), source, asked })
+  if (source) await createFork(services, { id, head, cut, source, asked })
   return { thread: id }
 }
 
@@ -121,8 +130,7 @@ function entriesUpTo({ entries }: ReadThread, seq: number): readonly StoredEntry
 interface NewFork {
   readonly id: string
   readonly head: StoredHead
-  readonly seq: number
-  readonly entries: readonly StoredEntry[]
+  readonly cut: Cut
   readonly source: SourceFacts
   readonly asked: Omit<ForkOptions, 'at'>
 }
@@ -130,7 +138,7 @@ interface NewFork {
 async function createFork(services: ThreadServices, fork: NewFork): Promise<void> {
   const { backend, clock, random } = services
   const { id, asked, source, head } = fork
-  const { effects = 'run', budget, go = false } = asked
+  const { effects = 'run', budget, go = false, tree = false } = asked
   const command: Command = {
     kind: 'create',
     agent: source.agent,
@@ -139,7 +147,8 @@ async function createFork(services: ThreadServices, fork: NewFork): Promise<void
     ...defined({ budget: budget && toAmounts(budget), guard: effects === 'run' ? undefined : effects }),
     based: {
       ...(await basedOn(services, fork)),
-      ...(!go && !source.isResting && { paused: `forked from ${head.thread}` }),
+      ...(tree && { tree: { root: id, top: head.thread }, copying: { ...(go && { go: true as const }) } }),
+      ...((tree || (!go && !source.isResting)) && { paused: `forked from ${head.thread}` }),
     },
   }
   try {
@@ -148,7 +157,7 @@ async function createFork(services: ThreadServices, fork: NewFork): Promise<void
     // Another caller made it at the same time.
     const there = SkeinError.is(thrown, 'COMMAND_REFUSED') ? await backend.heads.get(id) : undefined
     if (!there) throw thrown
-    sameFork(there, { thread: head.thread, seq: fork.seq })
+    sameFork(there, { thread: head.thread, seq: fork.cut.seq })
   }
 }
 
@@ -156,14 +165,15 @@ type Based = NonNullable<Extract<Command, { kind: 'create' }>['based']>
 
 async function basedOn(
   { backend }: ThreadServices,
-  { id, head, seq, entries, source, asked }: NewFork,
+  { id, head, cut: { read, seq, position }, source, asked }: NewFork,
 ): Promise<Based> {
   const { env = 'keep', schedules = 'drop' } = asked
+  const entries = entriesUpTo(read, seq)
   const last = entries.at(-1)
   const { past, blobs } = await packPast(backend.blobs, entries)
   const drops = [...(schedules === 'drop' ? ['schedules' as const] : []), ...(env === 'drop' ? ['env' as const] : [])]
   return {
-    from: { thread: head.thread, root: head.root, seq, chain: last?.hash ?? '', position: last?.position ?? 0 },
+    from: { thread: head.thread, root: head.root, seq, chain: last?.hash ?? '', position },
     past: 'parts' in past ? { parts: [...past.parts] } : { entries: [...past.entries] },
     blobs: [...blobs],
     roots: [id, ...source.roots],

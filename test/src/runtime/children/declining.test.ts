@@ -1,11 +1,13 @@
 /** Someone who was asked may decline: that is an answer, and the model reads it. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../../../src/agent/define.js'
+import { defineAgent, defineModel, definePrompt, defineTool } from '../../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../../src/agent/define.js'
+import { scriptedModel } from '../../../../src/models/scripted.js'
 import type { Script } from '../../../../src/models/scripted.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { asking, begin, pending, results } from '../../../helpers/asking.js'
+import { until } from '../../../helpers/deferred.js'
 import { family, last } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
@@ -124,5 +126,50 @@ onEveryStore('a child that stays and fails at first', (world) => {
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     expect(await thread.send('go').text()).toBe('now it works')
     expect(results(await thread.messages())[0]).toMatch(/^Error CHILD_FAILED: .*broken.*\n\n\[reference: writer-1\]$/s)
+  })
+
+  it('A4, B6: questions and manual calls of a descendant are in the inbox of the tree, and are answered there', async () => {
+    const hitl = defineTool({
+      name: 'hitl',
+      description: 'asks',
+      args: z.object({}),
+      outputSchema: z.object({ ok: z.boolean() }),
+      onToolCalled: () => null,
+    })
+    const manual = defineTool({ name: 'manual', description: 'someone does it', args: z.object({}), execute: false })
+    const agent = (name: string, below: string | undefined) => [
+      defineModel({
+        name: `${name}_m`,
+        model: scriptedModel(({ messages, step }) => {
+          if (step > 0) return `${name}: ${results(messages).join(' + ')}`
+          return below === undefined ? calls('hitl', 'manual') : calls({ tool: below, args: { message: 'go' } })
+        }),
+      }),
+      definePrompt({
+        name: `${name}_p`,
+        prompt: 'x',
+        model: `${name}_m`,
+        tools: below === undefined ? ['hitl', 'manual'] : [{ name: below }],
+      }),
+      defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true }),
+    ]
+    const skein = await world.open([
+      ...([hitl, manual] as readonly ToolDefinition[]),
+      ...agent('a', 'b'),
+      ...agent('b', 'c'),
+      ...agent('c', undefined),
+    ])
+    const thread = await skein.threads.create({ agent: 'a', id: 'top' })
+    const run = thread.send('go')
+    await until('both are asked for', async () => (await skein.inbox.list({ root: 'top' })).length === 2)
+    const items = await skein.inbox.list({ root: 'top' })
+    expect(items.map(({ why, tool, path }) => [why, tool, path.length])).toEqual([
+      ['person', 'hitl', 3],
+      ['person', 'manual', 3],
+    ])
+    await skein.inbox.answer(items[0]?.id ?? '', { ok: true }, { by: 'ann' })
+    await skein.inbox.answer(items[1]?.id ?? '', 'by hand')
+    expect(await run.text()).toBe('a: b: c: {"ok":true} + by hand')
+    expect(await skein.inbox.list({ root: 'top' })).toEqual([])
   })
 })

@@ -10,6 +10,7 @@ import { resultText } from '../../../../src/core/records/message.js'
 import type { Message } from '../../../../src/core/records/message.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { addUsage, noUsage } from '../../../../src/core/usage.js'
+import { beginsRun } from '../../../../src/runtime/watch/run-streams.js'
 import { TurnView } from '../../../../src/runtime/watch/turn-view.js'
 import type { ChildView } from '../../../../src/runtime/watch/child-views.js'
 import { Projector } from '../../../../src/runtime/watch/projection.js'
@@ -62,7 +63,7 @@ function viewOf(
   const first = starts[nth] ?? 0
   const before = createState('t')
   if (whole) for (const record of records.slice(0, first)) fold(before, record)
-  const view = new TurnView(run, whole ? before : undefined)
+  const view = new TurnView((record) => beginsRun(record, { run }), whole ? before : undefined)
   const messages: Message[] = []
   const answers: RunCall[] = []
   for (const record of records.slice(first)) {
