@@ -67,8 +67,20 @@ export class Flushes {
       if (!groups.has(outbox)) groups.set(outbox, [outbox])
       for (const taker of outbox.handOver(this.#options.take)) join(groups, outbox, taker)
     }
-    return new Set(groups.values())
+    return inOrder(this.#outboxes, groups)
   }
+}
+
+/** Whoever sends is written before whoever takes it: a reader of positions sees no effect before its cause. */
+function inOrder(outboxes: Iterable<Outbox>, groups: ReadonlyMap<Outbox, Outbox[]>): Iterable<readonly Outbox[]> {
+  const ordered = new Map<Outbox[] | undefined, Outbox[]>()
+  for (const outbox of outboxes) {
+    const group = groups.get(outbox)
+    const known = ordered.get(group)
+    if (known) known.push(outbox)
+    else ordered.set(group, [outbox])
+  }
+  return ordered.values()
 }
 
 function join(groups: Map<Outbox, Outbox[]>, one: Outbox, other: Outbox): void {

@@ -26,6 +26,27 @@ export interface LocalMailOptions {
   readonly partitionOf: (thread: string) => HeldPartition | undefined
 }
 
+/** LM3: of these no definition is asked, but for hooks. A command that is not listed goes through the mailbox. */
+const decidedAtOnce: ReadonlySet<Command['kind']> = new Set<Command['kind']>([
+  'create',
+  'message',
+  'report',
+  'tell',
+  'cancel',
+  'pause',
+  'resume',
+  'terminate',
+  'delete',
+  'grant',
+  'edit',
+  'change',
+  'decide',
+  'answer',
+  'resolve',
+  'requeue',
+  'drop',
+])
+
 /** As it would be read from a mailbox: a caller that changes its values later changes nothing here. */
 function copyOf(send: Send): Send {
   const body: Json = JSON.parse(mailText(send))
@@ -66,11 +87,11 @@ export class LocalMail {
     return partitionOf(send.to)?.take(send.to, mail, command)?.outbox
   }
 
-  /** LM3: a hook, a tool's `needsApproval` and the reading of a past may take their time. */
+  /** LM3: a hook may take its time, and so may the reading of a past. */
   #isDecidedAtOnce(command: Command): boolean {
-    const { kind } = command
-    if (kind === 'create' || kind === 'message') return this.#options.services.hooks === undefined && !travels(command)
-    return kind !== 'call'
+    if (!decidedAtOnce.has(command.kind) || travels(command)) return false
+    const isAskedAbout = command.kind === 'create' || command.kind === 'message'
+    return !isAskedAbout || this.#options.services.hooks === undefined
   }
 
   async #put(send: Send): Promise<void> {

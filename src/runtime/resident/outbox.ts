@@ -95,6 +95,8 @@ export class Outbox {
   #sends: Send[] = []
   /** How many of `#sends` were offered to threads of this host, and not taken. */
   #offered = 0
+  /** Its mail was offered for the next commit: what it takes now would come before what sent it. */
+  #sealed = false
   #done: number[] = []
   #replies: Reply[] = []
   #unanswered: readonly Reply[] = []
@@ -137,6 +139,11 @@ export class Outbox {
     return this.#records.length > 0 || this.#replies.length > 0
   }
 
+  /** Whether mail of another thread can be part of its next commit, behind what sends it. */
+  get open(): boolean {
+    return this.ready && !this.#sealed
+  }
+
   /** Whether what is decided now can be part of the next commit of this host. */
   get ready(): boolean {
     return !this.#committing && !this.#closed
@@ -174,6 +181,7 @@ export class Outbox {
    * mail is not offered to it. Gives the outboxes of those that took some.
    */
   handOver(take: (send: Send, from: string) => Outbox | undefined): readonly Outbox[] {
+    this.#sealed = true
     if (!this.ready || this.#offered === this.#sends.length) return none
     const takers: Outbox[] = []
     const rest = this.#sends.slice(0, this.#offered)
@@ -193,6 +201,7 @@ export class Outbox {
 
   /** Takes what was decided since the last commit, to be committed. Undefined: there is nothing, or it must wait. */
   begin(): Part | undefined {
+    this.#sealed = false
     if (!this.ready || !this.#full) return undefined
     const batch = { records: this.#records, sends: this.#sends, done: this.#done, replies: this.#replies }
     this.#records = []

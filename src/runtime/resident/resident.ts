@@ -165,7 +165,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
    * has sent is an outcome of that thread, and is durable together with what follows from it here.
    */
   take(mail: TakenMail, command: Command): boolean {
-    if (!this.open || !this.outbox.ready || !this.#mail.mayTake(command)) return false
+    if (!this.open || !this.outbox.open || !this.#mail.mayTake(command)) return false
     if (!mail.handed) this.ledger.noteMail(this.state.seq + 1)
     this.#mail.take(mail, command)
     if (this.ledger.lastOutcome > this.state.seq) this.ledger.noteMail(this.state.seq)
