@@ -67,7 +67,8 @@ const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
   'parent.told',
 ])
 
-/** How long, and of how many commands, a repetition is recognised. */
+/** How long a repetition is recognised: of all commands, since a client may try each again, and of the last ones. */
+const minutesMs = 2 * 60 * 1000
 const dayMs = 24 * 60 * 60 * 1000
 const mostAccepted = 256
 
@@ -236,7 +237,8 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
   const run = state.accepted.get(command)?.run ?? ('run' in record ? record.run : undefined)
   state.accepted.set(command, { seq: record.seq, at: record.at, ...defined({ run }) })
   for (const [id, accepted] of state.accepted) {
-    if (record.at - accepted.at < dayMs && state.accepted.size <= mostAccepted) return
+    const age = record.at - accepted.at
+    if (age < minutesMs || (age < dayMs && state.accepted.size <= mostAccepted)) return
     state.accepted.delete(id)
   }
 }

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { SkeinError, createSkein, memory } from 'skein'
-import { bank, createApp } from './app.ts'
+import { bank, createApp } from './app.js'
 
 const store = memory()
 

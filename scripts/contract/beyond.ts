@@ -57,6 +57,7 @@ export const beyond: Section = {
       'A whole swarm is forked at a consistent cut',
       'B4, P4: a tree forked at any position settles as its source did',
       'B4: the copying of a tree goes on after a crash at any of its commits',
+      'B8, B4, P4: a forked tree ends as its source did, and what is undone is undone once, whatever dies',
     ),
   ),
   B5: item(

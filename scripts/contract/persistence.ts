@@ -1,5 +1,5 @@
 /** P · Persistence and resume. What survives, and how old data is read. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const persistence: Section = {
@@ -84,6 +84,8 @@ export const persistence: Section = {
       'P4: a fork at any record settles; the source is byte-equal, and no key of it is used again',
       'P4: a fork is the same after it was let go and read again; a fork of a fork is, too',
       'P4, R1: a run that began in the source is read in the fork: its result, text, calls and events',
+      'J10, P4: files of a fork outlive its source, whatever is swept',
+      'P4, EP1: a fork opens the variables of its source, a thread of another tree does not; its export has no value',
     ),
     proved(
       '`rewind(thread, to)`',
@@ -100,11 +102,13 @@ export const persistence: Section = {
       'P4: effects of a fork wait for an approval, or are refused, as it was said',
       'P4, H3: what was crossed is a problem with the report; that it is done again needs the scope approve',
       'P4, H3: a thread goes back over HTTP; undoing effects or leaving them needs the scope approve',
+      'P4: a fork goes on from its point by itself, and the source is as it was',
     ),
     proved(
       '`revert` handlers run in reverse order after all were resolved',
       'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',
       'P4: a revert that fails leaves the thread where it stood, and says what was undone',
+      'T10, P4: a rewind goes on after a crash at any of its commits, and undoes each effect once',
     ),
     proved(
       '`fork` of a whole tree at a consistent cut',

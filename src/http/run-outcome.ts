@@ -39,7 +39,7 @@ export function sendTo(target: Thread, message: z.output<typeof sentMessage>, mo
 }
 
 /** Neither: the turn goes on. */
-export interface AwaitedOutcome {
+export interface RunAnswer {
   readonly result?: RunResult
   /** Nothing goes on before someone has decided or answered. */
   readonly waiting?: Pick<ThreadInfo, 'status' | 'pending'>
@@ -52,19 +52,19 @@ interface AwaitedRun {
 }
 
 /** What a run came to within a time; one that waits for people is not waited for. */
-export async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<AwaitedOutcome> {
+export async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<RunAnswer> {
   // One controller: signals that are made of others cost more than all else here.
   const over = new AbortController()
   const until = { signal: over.signal }
-  const leave = (): void => over.abort(enough)
+  const leave = (): void => over.abort()
   const stop = systemClock.wakeAt(systemClock.now() + waitMs, leave)
   signal.addEventListener('abort', leave, { once: true })
   try {
-    const ended = run.result(until).then((result): AwaitedOutcome => ({ result }))
+    const ended = run.result(until).then((result): RunAnswer => ({ result }))
     // Most turns that are short do not wait for anyone: it is not looked for at once.
     const stands = passed(Math.min(restAfterMs, waitMs), over.signal)
       .then(() => target.settled(until))
-      .then(({ status, pending }): AwaitedOutcome | Promise<AwaitedOutcome> =>
+      .then(({ status, pending }): RunAnswer | Promise<RunAnswer> =>
         // At rest because it has ended: its result is on its way.
         pending === undefined ? ended : { waiting: { status, pending } },
       )
@@ -77,13 +77,11 @@ export async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs:
   } finally {
     stop()
     signal.removeEventListener('abort', leave)
-    over.abort(enough)
+    over.abort()
   }
 }
 
 const restAfterMs = 20
-/** One for all: an error of the platform is made anew for each abort that has no reason. */
-const enough = new Error('it is not waited for any longer')
 
 /** Rejects when the signal aborts. */
 function passed(ms: number, signal: AbortSignal): Promise<void> {

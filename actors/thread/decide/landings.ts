@@ -20,7 +20,7 @@ import type { Slot } from '../calls/slots.js'
 import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
-import { copied } from '../travel/copy.js'
+import { decideCopied } from '../travel/copy.js'
 import { pastRead } from '../travel/rewind.js'
 
 export type Landing =
@@ -56,7 +56,7 @@ type LandingOf<Kind extends Landing['kind']> = Extract<Landing, { readonly kind:
 
 export function land(state: ThreadState, landing: Landing, context: DecisionContext): Decision {
   if (landing.kind === 'scheduled') return scheduled(state, landing, context)
-  if (landing.kind === 'copied') return copied(state, landing.copied)
+  if (landing.kind === 'copied') return decideCopied(state, landing.copied)
   const { turn } = state
   if (!turn) return noFacts
   switch (landing.kind) {

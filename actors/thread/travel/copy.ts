@@ -9,7 +9,10 @@ import { hasEnded } from '../state.js'
 import type { ThreadState } from '../state.js'
 
 /** What the new root decides when its tree was copied, or cannot be. */
-export function copied(state: ThreadState, outcome: Omit<TreeCopied, 'type'> | { readonly failure: string }): Decision {
+export function decideCopied(
+  state: ThreadState,
+  outcome: Omit<TreeCopied, 'type'> | { readonly failure: string },
+): Decision {
   const { copying } = state.lineage
   if (!copying) return noFacts
   if ('failure' in outcome)

@@ -11,7 +11,7 @@ import { defined } from '../../core/defined.js'
 import { badRequest } from '../problem.js'
 import { route, traceOf } from '../route.js'
 import { longestWaitMs, outcomeWithin, runOutcome, sendTo, sentMessage } from '../run-outcome.js'
-import type { AwaitedOutcome } from '../run-outcome.js'
+import type { RunAnswer } from '../run-outcome.js'
 import { callIdText, count, done, flag, isDone, message, messageId, pageLimit, threadId } from '../schemas.js'
 
 const thread = { thread: threadId }
@@ -43,7 +43,7 @@ const sendMessage = route({
   },
 })
 
-function runAnswer({ id }: Run, { result, waiting }: AwaitedOutcome): Response {
+function runAnswer({ id }: Run, { result, waiting }: RunAnswer): Response {
   return jsonResponse({ run: id, ...defined({ result, waiting }) }, { status: result ? 200 : 202 })
 }
 

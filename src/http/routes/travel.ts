@@ -96,8 +96,8 @@ const forkThread = route({
   summary:
     'Another thread that begins with the past of this one up to a point; with `dry` only the report of what that ' +
     'crosses. Refused with EFFECTS_CROSSED and the report where the thread has acted on the world since, unless ' +
-    '`effects` or `force` is said; `force` and `effects: "run"` need the scope approve, too, and without it `ask` is the ' +
-    'default.',
+    '`effects` or `force` is said; `force` and `effects: "run"` need the scope approve, too, and without it `ask` is ' +
+    'the default.',
   scope: 'write',
   params: thread,
   body: z
@@ -149,8 +149,9 @@ const rewindThread = route({
   name: 'rewind_thread',
   summary:
     'Goes back to a point of the thread; with `dry` only the report of what lies between. Refused with ' +
-    'EFFECTS_CROSSED and the report where the thread has acted on the world since, unless `revert` (its tools undo it, ' +
-    'newest first) or `force` (it stays as it is) is said, which need the scope approve, too. Refused while a turn runs.',
+    'EFFECTS_CROSSED and the report where the thread has acted on the world since, unless `revert` (its tools undo ' +
+    'it, newest first) or `force` (it stays as it is) is said, which need the scope approve, too. Refused while a ' +
+    'turn runs.',
   scope: 'write',
   params: thread,
   body: z.strictObject({

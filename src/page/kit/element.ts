@@ -1,5 +1,5 @@
 /** Makes elements of the page: `h` of Preact with one type for all that it gives, so that parts can be combined. */
-import { h as create } from 'preact'
+import { Component as BaseComponent, h as create } from 'preact'
 import type { Attributes, ComponentChildren, JSX, VNode } from 'preact'
 
 type Component<Props> = (props: Props) => VNode | null
@@ -21,4 +21,22 @@ export function h(
 ): VNode {
   const made: VNode = Object(create(Object(type).valueOf(), props, ...children))
   return made
+}
+
+/**
+ * A component that is rendered again only where its `sign` has changed. (An element that is handed out again and again
+ * would do the same, and keep every tree that it was ever part of.)
+ */
+export function signed<Props extends { readonly sign: string }>(show: (props: Props) => VNode): Component<Props> {
+  class Signed extends BaseComponent<Props> {
+    override shouldComponentUpdate(next: Props): boolean {
+      return next.sign !== this.props.sign
+    }
+
+    override render(): VNode {
+      return show(this.props)
+    }
+  }
+  const component: Component<Props> = Object(Signed).valueOf()
+  return component
 }

@@ -8,6 +8,8 @@ import type { PageRow, PageSpan, TreeStore } from '../store/tree-store.js'
 import { threadLabel } from './thread-label.js'
 
 export interface RowDetailsProps {
+  /** Changes with what it shows. */
+  readonly sign: string
   readonly store: TreeStore
   readonly row: PageRow
   readonly now: number

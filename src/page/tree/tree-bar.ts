@@ -18,6 +18,8 @@ const windows: readonly (readonly [string, string | undefined])[] = [
 ]
 
 interface TreeBarProps {
+  /** Changes with what it shows. */
+  readonly sign: string
   readonly store: TreeStore
   readonly path: readonly PathPart[]
 }

@@ -1,5 +1,5 @@
 /** The rows of a tree with the waterfall beside them. Owns the canvas and the width of the first column. */
-import { h } from '../kit/element.js'
+import { h, signed } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { signal } from '@preact/signals'
@@ -57,7 +57,6 @@ export function TreeGrid(props: TreeGridProps): VNode {
   const left = columns.name + columns.state + columns.time + columns.tokens
   const template = `${columns.name}px ${columns.state}px ${columns.time}px ${columns.tokens}px 1fr`
   const isInSight = index >= sight.from && index < sight.to
-  const rows = useRows(props)
   return h(
     'div',
     { class: 'tree-grid', style: { '--columns': template, '--rows-width': `${sight.width}px` } },
@@ -75,7 +74,7 @@ export function TreeGrid(props: TreeGridProps): VNode {
         onClick: (event: Event) => clicked(event, props),
         onDblClick: (event: Event) => doubleClicked(event, props),
       },
-      h(RowSpace, { count: lines.length }, rows),
+      h(RowSpace, { count: lines.length }, rowsOf(props)),
     ),
     h(Drawing, { ...props, left }),
   )
@@ -131,26 +130,22 @@ function signOf({ line, row, below, place, isSelected, isQuiet, time, tokens }: 
 }
 
 /** Rows in sight. Most of what happens in a great tree happens elsewhere: those that show the same stay as they are. */
-function useRows({ store, lines, scroll, selected, now }: TreeGridProps): readonly VNode[] {
-  const made = useRef<ReadonlyMap<string, readonly [sign: string, row: VNode]>>(new Map())
+function rowsOf({ store, lines, scroll, selected, now }: TreeGridProps): readonly VNode[] {
   const { sight } = scroll
-  const next = new Map<string, readonly [sign: string, row: VNode]>()
-  for (let place = sight.from; place < sight.to; place++) {
-    const line = lines[place]
-    const row = line && store.row(line.thread)
-    if (!row) continue
+  return lines.slice(sight.from, sight.to).flatMap((line, at) => {
+    const row = store.row(line.thread)
+    if (!row) return []
     const below = store.below(row.thread)
     const time = durationWords((isOver(row) ? row.updatedAt : now) - row.createdAt)
     const tokens = compact(line.isOpen ? row.tokens : below.tokens || row.tokens)
     const isQuiet = sight.width < 620
+    const place = sight.from + at
     const words = { line, row, below, place, isSelected: row.thread === selected, isQuiet, time, tokens }
-    const sign = signOf(words)
-    const known = made.current.get(row.thread)
-    next.set(row.thread, known?.[0] === sign ? known : [sign, treeRow(words)])
-  }
-  made.current = next
-  return [...next.values()].map(([, row]) => row)
+    return [h(TreeRow, { words, sign: signOf(words), key: row.thread })]
+  })
 }
+
+const TreeRow = signed<{ readonly words: RowWords; readonly sign: string }>(({ words }) => treeRow(words))
 
 function treeRow({ line, row, below, place, isSelected, isQuiet, time, tokens }: RowWords): VNode {
   const { depth, hasChildren, isOpen } = line
@@ -158,7 +153,6 @@ function treeRow({ line, row, below, place, isSelected, isQuiet, time, tokens }:
   return h(
     'div',
     {
-      key: row.thread,
       class: `tree-row${isSelected ? ' selected' : ''}`,
       role: 'row',
       id: `row-${row.thread}`,

@@ -1,6 +1,6 @@
 /** The screen of a tree: its threads as rows, the waterfall beside them, and the details of the selected one. */
 import '../style/tree.css'
-import { h } from '../kit/element.js'
+import { h, signed } from '../kit/element.js'
 import type { VNode } from 'preact'
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { address, changeQuery } from '../kit/router.js'
@@ -78,6 +78,9 @@ function filterOf(f: string, q: string): ((row: PageRow) => boolean) | undefined
   return (row) => (tests.length === 0 || tests.some((test) => test(row))) && (text === '' || matches(row))
 }
 
+const Bar = signed(TreeBar)
+const Details = signed(RowDetails)
+
 function LoadedTree({ open }: { open: OpenTree }): VNode {
   void second.value
   const { store } = open
@@ -106,14 +109,13 @@ function LoadedTree({ open }: { open: OpenTree }): VNode {
   useTreeKeys({ store, lines, index, selected, times, now, scroll, select, toggle })
   const row = store.row(selected)
   // What is scrolled is the grid alone.
-  const often = [store, showing, second.value, query]
-  const bar = useMemo(() => h(TreeBar, { store, path }), [...often, path])
-  const details = useMemo(() => (row ? h(RowDetails, { store, row, now }) : null), [...often, row])
+  const sign = `${showing} ${second.value} ${JSON.stringify(query)} ${isLive.value}`
+  const details = row ? h(Details, { store, row, now, sign }) : null
   const shown = { store, lines, scroll, times, now, isLive: isLive.value, selected, index, critical, select, toggle }
   return h(
     'main',
     { id: 'main', class: 'screen tree-screen' },
-    bar,
+    h(Bar, { store, path, sign }),
     open.problem ? h(Problem, { problem: open.problem, retry: () => reloadTree(store.root) }) : null,
     h('div', { class: 'tree-panes' }, h(TreeGrid, shown), details),
   )

@@ -15,11 +15,6 @@ export function parseCursor(cursor: string | undefined): Cursor {
   return { position: Number(position), seq: Number(seq) }
 }
 
-/** Whether it is after something. */
-export function isPlace({ position, seq }: Cursor): boolean {
-  return position > 0 || seq > 0
-}
-
 /** A cursor of a run has position 0: it is found by its sequence alone. */
 export function holds(entry: StoredEntry | undefined, { position, seq }: Cursor): boolean {
   return (

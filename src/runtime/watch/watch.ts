@@ -19,7 +19,7 @@ import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
 import { catchUpTopic, removalTopic, threadTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
-import { holds, isPlace, lastOf, parseCursor } from './cursor.js'
+import { holds, lastOf, parseCursor } from './cursor.js'
 import type { Cursor } from './cursor.js'
 import { EarlyDeltas } from './early-deltas.js'
 import { standsOnPast } from '../../core/records/travel.js'
@@ -273,7 +273,7 @@ class Watch {
     let isThere = false
     for (let more = true; more && !this.#stopped;) {
       const entries = await this.#next(isThere)
-      if (!isThere && isPlace(this.#at) && !holds(entries[0], this.#at)) {
+      if (!isThere && this.#at.seq > 0 && !holds(entries[0], this.#at)) {
         await this.#reset(entries.length > 0)
         continue
       }

@@ -41,7 +41,7 @@ type SerializedCommit = Omit<Commit, 'sends'> & { readonly sends: readonly Seria
 
 const knownThreads = 20_000
 /** A journal of so many records is read as quickly as a snapshot. */
-const shortJournal = 256
+const shortJournal = 32
 const markAfterMs = 300
 const retryMs = 200
 const pollMs = 50

@@ -4,12 +4,14 @@ import { counted, dateTime, preview, table } from '../../format.js'
 import type { CommandContext } from '../../run-command.js'
 import { label } from '../../visible.js'
 
+const columns = ['CALL', 'TOOL', 'STATE', 'UNDONE BY', 'BEGAN', 'ARGS'] as const
+
 export function crossingText({ thread, seq, effects, children, schedules, approvals, cut }: Crossing): string {
   const lines = [
     `${label(thread)}, after record ${seq}\n`,
     effects.length === 0
       ? 'it has done nothing to the world since\n'
-      : `since then, to the world:\n${table([['CALL', 'TOOL', 'STATE', 'UNDONE BY', 'BEGAN', 'ARGS'], ...rows(effects)])}`,
+      : `since then, to the world:\n${table([columns, ...rows(effects)])}`,
     list('children at work', children, ({ reference, agent }) => `${reference} (${agent})`),
     list('calls that wait for a person', approvals, ({ call, tool }) => `${tool} (${call})`),
     list('scheduled calls', schedules, ({ tool }) => tool),

@@ -36,10 +36,10 @@ export interface ReadThread {
   readonly entries: readonly StoredEntry[]
 }
 
-/** Its records, with the position of each; the chain of hashes is checked on the way. */
-export function* recordsIn({ thread, entries }: ReadThread): Generator<ThreadRecord & { readonly position: number }> {
+/** Its records; the chain of hashes is checked on the way. */
+export function* recordsIn({ thread, entries }: ReadThread): Generator<ThreadRecord> {
   const reader = createEntryReader(thread, { seq: 0, chain: chainStart })
-  for (const entry of entries) for (const record of reader.unpack(entry)) yield { ...record, position: entry.position }
+  for (const entry of entries) yield* reader.unpack(entry)
 }
 
 /** The number of the last record before the point. */

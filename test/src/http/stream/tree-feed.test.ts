@@ -132,7 +132,7 @@ onEveryStore('streams of one tree', (world) => {
     await thread.send('hi', { id: 'm' }).result()
     const all = await cursors(skein)
     await first.readTo(all.at(-1) ?? '')
-    for (const from of ['99999999.1', '99999999999999999999.0', `${all.at(-1)?.split('.')[0]}.99`]) {
+    for (const from of ['99999999.1', `${all.at(-1)?.split('.')[0]}.99`]) {
       const lost = await stream(handler, { from })
       await lost.readTo(all.at(-1) ?? '')
       expect(lost.told.filter(({ event }) => event !== 'clock')[0]).toMatchObject({ event: 'reset' })
