@@ -6,7 +6,14 @@ import { broken, SkeinError } from '../core/failure.js'
 import type { Commit, Head, HeadFilter, Leases, Mail, StoredHead } from './port.js'
 
 export function checkCommit(commit: Commit): void {
-  const { entry, head, thread, expected } = commit
+  checkOne(commit)
+  for (const other of commit.also ?? []) {
+    checkOne(other)
+    if (other.also) throw broken('J1', `the commit to thread ${other.thread} is part of another and has parts itself`)
+  }
+}
+
+function checkOne({ entry, head, thread, expected }: Commit): void {
   if (entry && !head) throw broken('J1', `a commit to thread ${thread} has records but no head`)
   if (head && !entry && expected === 0)
     throw broken('J1', `a commit gives a head to thread ${thread}, which has no record`)
@@ -19,6 +26,14 @@ export function checkCommit(commit: Commit): void {
   if (entry && !entry.isPlain && (entry.body.includes('\0') || !/^[\x21-\x7e]*$/.test(entry.hash))) {
     throw broken('J1', `a commit to thread ${thread} has a body with a NUL character or a hash that is not plain ASCII`)
   }
+}
+
+const noTexts: readonly string[] = []
+
+/** The texts of all mail that a commit sends: of its own, then of each of `also`. */
+export function mailTexts(commit: Commit): readonly (readonly string[])[] {
+  const texts = ({ sends }: Commit): readonly string[] => (sends.length === 0 ? noTexts : sends.map(mailText))
+  return commit.also ? [texts(commit), ...commit.also.map(texts)] : [texts(commit)]
 }
 
 /** The body as text, so that a sender that changes its value later changes nothing that is stored. */

@@ -101,10 +101,7 @@ export interface HeadUsage {
 export interface StoredHead extends Head {
   readonly thread: string
   readonly seq: number
-  /**
-   * What is wrong with the stored head (J11): no other field counts. The next owner of the thread writes it anew from
-   * the journal.
-   */
+  /** What is wrong with it (J11): no other field counts, and the thread's next owner writes it anew. */
   readonly damaged?: string
 }
 
@@ -150,13 +147,13 @@ export interface Commit {
   readonly epoch: number
   /** Absent when a commit only finishes mail. */
   readonly entry?: Entry
-  /**
-   * Absent only for a thread that does not exist (refused mail). A thread begins with its first entry, not with a head.
-   */
+  /** Absent only for a thread that does not exist (refused mail): a thread begins with its first entry. */
   readonly head?: Head
   readonly sends: readonly Send[]
   /** Numbers of our own mail that this commit finishes. */
   readonly done: readonly number[]
+  /** Commits of other threads that stand or fall with this one; only where the backend has `together`. */
+  readonly also?: readonly Commit[]
 }
 
 export type CommitResult =
@@ -164,6 +161,8 @@ export type CommitResult =
   | {
       readonly ok: true
       readonly position: number
+      /** The positions of `also`, in its order. */
+      readonly also?: readonly number[]
       /**
        * Resolves when the mail that the commit finishes is not `waiting` any more; absent: that is so already. The
        * holder of the lease does not read it again in any case.
@@ -368,6 +367,8 @@ export interface Backend {
    * its thread is given to anyone else (J1).
    */
   commit(commit: Commit): Promise<CommitResult>
+  /** Several threads can be written by one commit (`also`). */
+  readonly together?: true
   readonly journal: Journal
   readonly heads: Heads
   readonly mailbox: Mailbox

@@ -8,7 +8,7 @@ import { agentNames } from '../agent/callable.js'
 import { outlineOf } from '../agent/outline.js'
 import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
-import type { Backend } from '../backend/port.js'
+import type { Backend, Send } from '../backend/port.js'
 import { defined } from '../core/defined.js'
 import type { HostGauges } from '../observe/port.js'
 import type { AppSource } from './app/load.js'
@@ -82,7 +82,14 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const host = await Host.open({ backend, services, settings: settings.host, removed: () => janitor.sweep() })
     running.host = host
     janitor.begin()
-    const client = createClient({ backend, clock, random, secrets, traces: observing?.traced === true })
+    const mailbox = { ...backend.mailbox, put: (send: Send) => host.post(send) }
+    const client = createClient({
+      backend: { ...backend, mailbox },
+      clock,
+      random,
+      secrets,
+      traces: observing?.traced === true,
+    })
     const reloads = new Reloads({ source: options.app, settings, secrets, served, host })
     const close = once(async () => {
       await Promise.all([reloads.close(), janitor.close(), host.close()])

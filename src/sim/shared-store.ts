@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../core/clock.js'
 import { systemClock } from '../core/clock.js'
-import { mailText } from '../backend/checks.js'
+import { mailText, mailTexts } from '../backend/checks.js'
 import type { HostInfo } from '../backend/host-info.js'
 import { MemoryStore } from '../backend/memory/store.js'
 import type { Commit, CommitResult, Lease, Send, Survey } from '../backend/port.js'
@@ -68,8 +68,11 @@ export class SharedStore {
   }
 
   commit(commit: Commit, host: HostPresence): CommitResult {
-    const refused = this.refusal(commit.thread, commit.epoch, host)
-    return refused ?? this.write((arrived) => this.data.commit(commit, commit.sends.map(mailText), arrived))
+    for (const { thread, epoch } of [commit, ...(commit.also ?? [])]) {
+      const refused = this.refusal(thread, epoch, host)
+      if (refused) return refused
+    }
+    return this.write((arrived) => this.data.commit(commit, mailTexts(commit), arrived))
   }
 
   /** SV1: another host has acquired the partition since. */

@@ -138,6 +138,7 @@ class OpenStore {
           checkCommit(commit)
           return shared.commit(commit, this.#presence)
         }),
+      together: true,
       journal: {
         read: async (thread, range) => this.#when(() => data.read(thread, range)),
         readTree: async (root, range) => this.#when(() => data.readTree(root, range)),

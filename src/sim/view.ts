@@ -102,8 +102,10 @@ class View {
     const what = `${life.name}, commit to ${commit.thread} after record ${commit.expected}`
     const apply = async (): Promise<CommitResult> => {
       const result = await this.#backend.commit(commit)
-      committed(commit, result, life)
-      if (result.ok) for (const send of commit.sends) void this.#double(send)
+      for (const part of partsOf(commit, result)) {
+        committed(part.commit, part.result, life)
+        if (result.ok) for (const send of part.commit.sends) void this.#double(send)
+      }
       return result
     }
     count.commits++
@@ -253,6 +255,18 @@ class View {
       },
     }
   }
+}
+
+/** A commit and those that stand or fall with it, each with its own result. */
+function partsOf(
+  commit: Commit,
+  result: CommitResult,
+): readonly { readonly commit: Commit; readonly result: CommitResult }[] {
+  const others = (commit.also ?? []).map((other, index) => ({
+    commit: other,
+    result: result.ok ? { ...result, position: result.also?.[index] ?? result.position } : result,
+  }))
+  return [{ commit, result }, ...others]
 }
 
 function unreachable(): SkeinError {

@@ -7,6 +7,7 @@ import { commit, head } from './entries.js'
 
 export function journals(context: Context): void {
   commits(context)
+  together(context)
   reading(context)
   refusals(context)
   trees(context)
@@ -39,6 +40,43 @@ function commits({ backend }: Context): void {
     const positions = results.map((result) => (result.ok ? result.position : -1))
     expect(positions).toEqual([...positions].sort((x, y) => x - y))
     expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]', '["a 2"]', '["a 3"]', '["a 4"]'])
+  })
+}
+
+/** Only where the backend says that it can: between servers it cannot. */
+function together({ backend, reopen }: Context): void {
+  it('J1, J2: commits of several threads stand or fall together', async ({ skip }) => {
+    if (!backend().together) skip()
+    await backend().commit(commit('a', 0))
+    await backend().mailbox.put({ to: 'b', id: 'm1', body: 'go' })
+    const [mail] = await backend().mailbox.read('b', 0)
+    const b = commit('b', 0, { done: [mail?.number ?? -1], sends: [{ to: 'd', id: 's1', body: 1 }] })
+    const stale = { ...commit('a', 1), also: [b, commit('c', 4)] }
+    const others = ['x', 'y'].map((thread) => backend().commit(commit(thread, 0)))
+    expect(await backend().commit(stale)).toEqual({ ok: false, seq: 0, epoch: 0 })
+    expect(await backend().commit({ ...commit('a', 0), also: [b] })).toMatchObject({ ok: false, seq: 1 })
+    // Who was written in the same turn is not harmed, and no trace is left of what was refused.
+    for (const other of await Promise.all(others)) expect(other.ok).toBe(true)
+    await reopen()
+    expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]'])
+    expect(await backend().heads.get('b')).toBeUndefined()
+    expect(await backend().mailbox.read('b', 0)).toHaveLength(1)
+    expect(await backend().mailbox.read('d', 0)).toEqual([])
+    const result = await backend().commit({ ...commit('a', 1), also: [b, commit('c', 0)] })
+    const tree = await backend().journal.readTree('b')
+    expect(result).toMatchObject({ ok: true, also: [tree[0]?.position, (tree[0]?.position ?? 0) + 1] })
+    expect(result.ok && result.position).toBe((tree[0]?.position ?? 0) - 1)
+    expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]', '["a 2"]'])
+    expect(await backend().heads.get('c')).toMatchObject({ seq: 1 })
+    expect(await backend().mailbox.read('b', 0)).toEqual([])
+    expect(await backend().mailbox.read('d', 0)).toMatchObject([{ id: 's1' }])
+  })
+
+  it('J1: a commit that is part of another has no parts itself', async ({ skip }) => {
+    if (!backend().together) skip()
+    const nested = { ...commit('a', 0), also: [{ ...commit('b', 0), also: [commit('c', 0)] }] }
+    await expect(backend().commit(nested)).rejects.toMatchObject({ code: 'INVARIANT' })
+    expect(await backend().heads.get('a')).toBeUndefined()
   })
 }
 

@@ -20,7 +20,7 @@ import { wakeWhole } from '../../src/runtime/journal/wake.js'
 import { only, readBooks } from '../../src/sim/books.js'
 import { looseTool } from '../helpers/app.js'
 import { turn } from '../helpers/deferred.js'
-import { tapped } from '../helpers/tap.js'
+import { apart, tapped } from '../helpers/tap.js'
 import type { Tap } from '../helpers/tap.js'
 
 /** What a thread does: what each reply costs, the children that it calls, and how it ends. */
@@ -177,11 +177,10 @@ const family: Case = {
 }
 
 describe('the books of a tree', () => {
-  test('L2, BG1: add up after every commit, wherever it is cut off and goes on', async () => {
-    const all = await live(memory(), family)
-    expect(all).toBeGreaterThan(20)
+  async function cutEverywhere(fresh: () => Store): Promise<number> {
+    const all = await live(fresh(), family)
     for (let commits = 0; commits < all; commits++) {
-      const source = memory()
+      const source = fresh()
       await live(source, family, commits)
       await live(source, family)
       const backend = await source.open('client')
@@ -197,14 +196,21 @@ describe('the books of a tree', () => {
       expect(threads).toBeGreaterThan(4)
       expect(state.budget?.left).toEqual(changeAmounts(toAmounts(family.budget), spent, -1))
     }
+    return all
+  }
+
+  test('L2, BG1: add up after every commit, wherever it is cut off and goes on', async () => {
+    expect(await cutEverywhere(() => apart(memory()))).toBeGreaterThan(20)
+    expect(await cutEverywhere(memory)).toBeGreaterThan(8)
   })
 
   test('L2, BG1, GT2: add up after every commit, also where more is granted on the way, wherever it is cut off', async () => {
     const raised: Case = { ...family, budget: { ...family.budget, tokens: 60 }, grants: true }
-    const all = await live(memory(), raised)
+    const all = await live(apart(memory()), raised)
     expect(all).toBeGreaterThan(20)
     for (let commits = 1; commits < all; commits += 5) {
-      const source = memory()
+      // In turn: threads that are written together, and each by itself.
+      const source = commits % 2 === 0 ? memory() : apart(memory())
       await live(source, raised, commits)
       await live(source, raised)
       const { state } = await wakeWhole(await source.open('client'), 'root')

@@ -7,6 +7,8 @@ import type { Backend, Store, Commit, CommitResult, Send, StoredEntry } from '..
 export interface Tap {
   /** Called instead of the commit; `go` does it. */
   commit?: (commit: Commit, go: () => Promise<CommitResult>) => Promise<CommitResult>
+  /** Each thread is written by itself, and all mail goes through mailboxes, as between hosts. */
+  apart?: true
   /** Called instead of the removal of a tree. */
   remove?: (go: () => ReturnType<Backend['trees']['remove']>) => ReturnType<Backend['trees']['remove']>
   /** Told of each mail that is put into a mailbox. */
@@ -23,11 +25,18 @@ export function tapped(source: Store, tap: Tap): Store {
   return { open: async (...given) => tapInto(await source.open(...given), tap) }
 }
 
+/** The same store, where each thread is written by itself. */
+export function apart(source: Store): Store {
+  return tapped(source, { apart: true })
+}
+
 function tapInto(backend: Backend, tap: Tap): Backend {
   const changed = (entries: readonly StoredEntry[]): readonly StoredEntry[] =>
     entries.map((entry) => tap.entry?.(entry) ?? entry)
+  const { together, ...rest } = backend
   return {
-    ...backend,
+    ...rest,
+    ...(together && !tap.apart && { together }),
     signals: {
       ...backend.signals,
       subscribe(topic, ...listeners) {

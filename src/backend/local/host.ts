@@ -7,10 +7,10 @@
  */
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
-import { checkCommit, checkPartition, mailText, oneLease, storeClosed } from '../checks.js'
+import { checkCommit, checkPartition, mailText, mailTexts, oneLease, storeClosed } from '../checks.js'
 import { encodeHost } from '../host-info.js'
 import type { HostInfo, HostSelf } from '../host-info.js'
-import type { Backend, Lease, Leases, Mailbox, Signals } from '../port.js'
+import type { Backend, CommitResult, Lease, Leases, Mailbox, Signals } from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 import { backUp } from './backup.js'
@@ -23,6 +23,7 @@ import { folderInUse, keyFile, persist, prepareFolder, takeOwnership } from './o
 import type { Ownership } from './owner.js'
 import { headsTopic } from './database/follow-heads.js'
 import type { Bell } from './database/follow-heads.js'
+import { PartRefused } from './database/rows.js'
 import { createStoreReader } from './database/reader.js'
 import type { Durability } from './database/schema.js'
 import { OwnerServer } from './socket/server.js'
@@ -102,11 +103,7 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
   const put = createPut(writer, writes)
   const server = await OwnerServer.listen(path, { put, topics, hosts })
   rings.add(() => server.forward(headsTopic, null))
-  const bell: Bell = (ring) => {
-    rings.add(ring)
-    return () => void rings.delete(ring)
-  }
-  const reader = createStoreReader(database, bell, assertOpen)
+  const reader = createStoreReader(database, createBell(rings), assertOpen)
   const putBlob: BlobRows['put'] = (hash, bytes) => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   let closing: Promise<void> | undefined
   return {
@@ -127,6 +124,7 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
       return hosts()
     },
     commit: createCommit({ writer, writes, assertOpen }),
+    together: true,
     journal: reader.journal,
     heads: reader.heads,
     mailbox: { ...reader.mailbox, ...createMailWrites({ put, watchers, assertOpen }) },
@@ -146,6 +144,13 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
       closing ??= shutDown({ ownership, store, server, release })
       return closing
     },
+  }
+}
+
+function createBell(rings: Set<() => void>): Bell {
+  return (ring) => {
+    rings.add(ring)
+    return () => void rings.delete(ring)
   }
 }
 
@@ -190,12 +195,18 @@ function createCommit({ writer, writes, assertOpen }: CommitServices): Backend['
     try {
       assertOpen()
       checkCommit(commit)
-      const bodies = commit.sends.map(mailText)
-      return writer.add((arrived) => writes.commit(commit, bodies, arrived))
+      const texts = mailTexts(commit)
+      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived))
+      return commit.also ? committed.catch(refusalIn) : committed
     } catch (thrown) {
       return Promise.reject(thrown)
     }
   }
+}
+
+function refusalIn(thrown: unknown): CommitResult {
+  if (thrown instanceof PartRefused) return thrown.result
+  throw thrown
 }
 
 function createSignals(topics: Topics, server: OwnerServer, assertOpen: () => void): Signals {

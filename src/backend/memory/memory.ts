@@ -11,7 +11,16 @@ import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../../core/clock.js'
 import { encodeHost, anonymousHost } from '../host-info.js'
 import type { HostInfo, HostSelf } from '../host-info.js'
-import { blobMissing, checkCommit, checkPartition, clientMayNot, mailText, oneLease, storeClosed } from '../checks.js'
+import {
+  blobMissing,
+  checkCommit,
+  checkPartition,
+  clientMayNot,
+  mailText,
+  mailTexts,
+  oneLease,
+  storeClosed,
+} from '../checks.js'
 import { MemoryStore } from './store.js'
 import type {
   Backend,
@@ -158,6 +167,7 @@ function openMemory(data: SharedData, role: StoreRole, self: HostSelf): Backend 
       return [...data.hosts].map((host) => host())
     },
     commit: createCommit(instance),
+    together: true,
     journal: createJournal(instance),
     heads: createHeads(instance),
     mailbox: createMailbox(instance),
@@ -195,8 +205,8 @@ function createCommit(instance: Instance): Backend['commit'] {
     try {
       instance.assertHost('commit')
       checkCommit(commit)
-      const bodies = commit.sends.map(mailText)
-      return instance.writes.add((arrived) => store.commit(commit, bodies, arrived))
+      const texts = mailTexts(commit)
+      return instance.writes.add((arrived) => store.commit(commit, texts, arrived))
     } catch (thrown) {
       return Promise.reject(thrown)
     }

@@ -46,6 +46,9 @@ interface Box {
   readonly ids: Set<string>
 }
 
+/** A thread that is not there. */
+const none = { seq: 0, epoch: 0 }
+
 export class MemoryStore {
   readonly snapshots = new Map<string, Uint8Array>()
   private readonly threads = new Map<string, Thread>()
@@ -56,16 +59,30 @@ export class MemoryStore {
   private threadNumber = 0
   private mailNumber = 0
 
-  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
-    const thread = this.threads.get(commit.thread)
-    const seq = thread?.seq ?? 0
-    const epoch = thread?.epoch ?? 0
-    if (seq !== commit.expected || commit.epoch < epoch) return { ok: false, seq, epoch }
-    this.append(commit, thread)
+  commit(commit: Commit, texts: readonly (readonly string[])[], arrived: Set<string>): CommitResult {
+    const { also } = commit
+    const refused = this.refusal(commit)
+    if (refused) return refused
+    if (!also) return { ok: true, position: this.write(commit, texts[0], arrived) }
+    for (const other of also) {
+      const refusedToo = this.refusal(other)
+      if (refusedToo) return refusedToo
+    }
+    const position = this.write(commit, texts[0], arrived)
+    return { ok: true, position, also: also.map((other, index) => this.write(other, texts[index + 1], arrived)) }
+  }
+
+  private refusal({ thread, expected, epoch: under }: Commit): Extract<CommitResult, { ok: false }> | undefined {
+    const { seq, epoch } = this.threads.get(thread) ?? none
+    return seq !== expected || under < epoch ? { ok: false, seq, epoch } : undefined
+  }
+
+  private write(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): number {
+    this.append(commit, this.threads.get(commit.thread))
     if (this.followers.size > 0 && commit.head) this.tellHead(commit.thread, [...this.followers])
     this.finish(commit.thread, commit.done)
-    commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
-    return { ok: true, position: this.position }
+    commit.sends.forEach((send, index) => this.putMail(send, texts?.[index] ?? 'null', arrived))
+    return this.position
   }
 
   putMail(send: Send, body: string, arrived: Set<string>): void {

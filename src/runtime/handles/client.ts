@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { NameOr } from '../../agent/naming.js'
 import type { HostInfo } from '../../backend/host-info.js'
-import type { Backend, Store } from '../../backend/port.js'
+import type { Backend, Store, StoredHead } from '../../backend/port.js'
 import { budgetSchema, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { systemRandom, systemClock } from '../../core/clock.js'
@@ -222,8 +222,8 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
           context,
           signal,
         } = checkOptions(createSchema, options, 'threads.create')
-        await createOnce(services, { id, agent, tags, files, env, ...defined({ budget, context, signal }) })
-        return get(id)
+        const wanted = { id, agent, tags, files, env, ...defined({ budget, context, signal }) }
+        return createThread(services, (await createOnce(services, wanted)) ?? threadMissing(id))
       },
       get,
       delete: (root, options) => deleteTree(services, root, options),
@@ -276,7 +276,7 @@ type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
 async function createOnce(
   { backend, clock, random, secrets }: ThreadServices,
   { id, agent, tags, files, env: values, budget, context, signal }: Creating,
-): Promise<void> {
+): Promise<StoredHead | undefined> {
   const existing = await backend.heads.get(id)
   // Ids of future children can be computed from their parent's: nobody may occupy one. Threads from before stay.
   if (!existing && id.startsWith(childPrefix))
@@ -310,6 +310,7 @@ async function createOnce(
   const head = existing ?? (await backend.heads.get(id))
   if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent)
     throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+  return head
 }
 
 /** The agent that it was created with; after a handoff another one has it. */

@@ -62,8 +62,11 @@ export async function sendCommand(
   const again = (): void => void (posted && copies.push(put().catch(() => undefined)))
   const answered = expectAnswer(backend, clock, { thread, id, missed: again })
   try {
-    await put()
-    posted = true
+    const stored = put()
+    // If that fails, the caller is told below.
+    copies.push(stored.then(() => void (posted = true)).catch(() => undefined))
+    // A thread in this process takes it without a mailbox: then it is stored when it is answered.
+    await Promise.race([stored, answered.promise])
     if (hosted) answered.awaitHosts()
     else answered.giveUp('no host serves this store now')
     const whole = answered.promise.then((answer) => Promise.all(copies).then(() => answer))

@@ -6,17 +6,31 @@
  *   loop, so that one transaction holds them all.
  * - The event loop goes on after a few flushes, also where threads always have something to commit: timers and
  *   sockets are not held up.
+ * - Before a commit its mail is handed over to threads of this host; those that take some are part of the commit (LM2:
+ *   all or nothing).
  */
-import type { Outbox } from '../resident/outbox.js'
+import type { Send } from '../../backend/port.js'
+import { commitTogether } from '../resident/outbox.js'
+import type { Outbox, OutboxOptions } from '../resident/outbox.js'
 
 const few = 2
 const flushesInOneTurn = 16
 
+export interface FlushOptions extends Pick<OutboxOptions, 'backend' | 'services'> {
+  /** Hands mail over. Gives the outbox of the thread that has taken it. */
+  readonly take: (send: Send, from: string) => Outbox | undefined
+}
+
 export class Flushes {
+  readonly #options: FlushOptions
   #outboxes = new Set<Outbox>()
   #awaited = false
   /** In this turn of the event loop. */
   #count = 0
+
+  constructor(options: FlushOptions) {
+    this.#options = options
+  }
 
   add(outbox: Outbox): void {
     this.#outboxes.add(outbox)
@@ -39,9 +53,42 @@ export class Flushes {
   }
 
   #flush(): void {
-    this.#awaited = false
-    const outboxes = this.#outboxes
+    const groups = this.#gather()
     this.#outboxes = new Set()
-    for (const outbox of outboxes) void outbox.flush()
+    this.#awaited = false
+    for (const group of groups) void commitTogether(this.#options, group)
+  }
+
+  /** The outboxes in groups: those whose threads have handed mail to one another. */
+  #gather(): Iterable<readonly Outbox[]> {
+    const groups = new Map<Outbox, Outbox[]>()
+    // Threads that take mail have something to commit, and are gone through with the others.
+    for (const outbox of this.#outboxes) {
+      if (!groups.has(outbox)) groups.set(outbox, [outbox])
+      for (const taker of outbox.handOver(this.#options.take)) join(groups, outbox, taker)
+    }
+    return inOrder(this.#outboxes, groups)
+  }
+}
+
+/** Whoever sends is written before whoever takes it: a reader of positions sees no effect before its cause. */
+function inOrder(outboxes: Iterable<Outbox>, groups: ReadonlyMap<Outbox, Outbox[]>): Iterable<readonly Outbox[]> {
+  const ordered = new Map<Outbox[] | undefined, Outbox[]>()
+  for (const outbox of outboxes) {
+    const group = groups.get(outbox)
+    const known = ordered.get(group)
+    if (known) known.push(outbox)
+    else ordered.set(group, [outbox])
+  }
+  return ordered.values()
+}
+
+function join(groups: Map<Outbox, Outbox[]>, one: Outbox, other: Outbox): void {
+  const [own = [one], others = [other]] = [groups.get(one), groups.get(other)]
+  if (own === others) return
+  const [larger, smaller] = own.length < others.length ? [others, own] : [own, others]
+  for (const outbox of smaller) {
+    larger.push(outbox)
+    groups.set(outbox, larger)
   }
 }

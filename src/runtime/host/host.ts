@@ -14,13 +14,14 @@
 import { ThreadActors } from '../../../actors/thread/live-thread.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
-import type { Backend, Survey } from '../../backend/port.js'
+import type { Backend, Send, Survey } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { StopReason, TurnEnded } from '../../core/records/record.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { Flushes } from './flushes.js'
+import { LocalMail } from './local-mail.js'
 import { HeldPartition } from './partition.js'
 import type { PartitionOptions } from './partition.js'
 import { catchUpTopic, tellRemoval } from '../watch/topics.js'
@@ -72,7 +73,7 @@ export class Host {
   readonly #partitions = new Map<number, HeldPartition>()
   readonly #resting: RestingThreads
   readonly #restSnapshots: RestSnapshots
-  readonly #flushes = new Flushes()
+  readonly #mail: LocalMail
   readonly #stops: (() => void)[] = []
   readonly #partitionOptions: PartitionOptions
   /** Unfinished threads that this host was told to leave alone, by the roots of their trees. */
@@ -100,6 +101,8 @@ export class Host {
     this.#options = options
     this.#resting = new RestingThreads(settings.maxResident)
     this.#restSnapshots = new RestSnapshots(backend, settings)
+    this.#mail = new LocalMail({ backend, services, partitionOf: (thread) => this.#partitionNow(thread) })
+    const flushes = new Flushes({ backend, services, take: this.#mail.take })
     this.#partitionOptions = {
       backend,
       services,
@@ -108,7 +111,7 @@ export class Host {
       lastTries: new LastTries(),
       retained: new RetainedStates((woken) => this.#restSnapshots.take(woken)),
       leaves: (woken) => this.#restSnapshots.take(woken),
-      flushSoon: (outbox) => this.#flushes.add(outbox),
+      flushSoon: (outbox) => flushes.add(outbox),
       turnEnded: (state, ended) => this.#turnEnded(state, ended),
       rested: (partition, resident) => this.#resting.add(resident, partition),
       notResting: (resident) => void this.#resting.delete(resident),
@@ -134,6 +137,17 @@ export class Host {
       busy += partition.busy
     }
     return { awake, busy }
+  }
+
+  /** Mail of a caller in this process. */
+  post(send: Send): Promise<void> {
+    return this.#mail.post(send)
+  }
+
+  /** A tree that was left alone is taken up when mail comes to its mailbox. */
+  #partitionNow(thread: string): HeldPartition | undefined {
+    if (this.#closing || this.#leftAlone.size > 0) return undefined
+    return this.#partitions.get(this.#options.backend.leases.partitionOf(thread))
   }
 
   async #join(): Promise<void> {

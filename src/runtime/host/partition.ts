@@ -13,13 +13,15 @@ import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
+import type { Command } from '../../core/records/command.js'
 import { removeTree } from '../effects/remove-tree.js'
 import { decode } from '../journal/journal.js'
 import { copyTree } from './copy-tree.js'
-import { continueFrom, wake } from '../journal/wake.js'
+import { continueFrom, newborn, wake } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 import { headOf } from '../resident/head.js'
 import { tellAnswer } from '../resident/outbox.js'
+import type { TakenMail } from '../resident/outbox.js'
 import { tellParked, tellParkedTree } from '../resident/parking.js'
 import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
@@ -119,6 +121,38 @@ export class HeldPartition {
     }
     if (this.#waking.has(thread) || this.leaving) return
     this.#waking.set(thread, this.#wake(thread))
+  }
+
+  /**
+   * Hands mail that is in no mailbox over to a thread that is awake, or to one that it creates. Gives the thread if it
+   * has decided about it; else the mail must go through the mailbox.
+   */
+  take(thread: string, mail: TakenMail, command: Command): Resident | undefined {
+    if (!this.isSound(thread) || this.#waking.has(thread)) return undefined
+    const awake = this.residents.get(thread)
+    const resident = awake ?? (command.kind === 'create' ? this.#create(thread) : undefined)
+    if (!resident) return undefined
+    if (awake) this.#options.notResting(awake)
+    if (!resident.take(mail, command)) {
+      resident.done()
+      return undefined
+    }
+    return resident
+  }
+
+  /** Whether the thread has no trouble here: after a failure it commits alone, and its mail goes through mailboxes. */
+  isSound(thread: string): boolean {
+    return !this.leaving && !this.#stuck.parked(thread) && !this.#stuck.isRetrying(thread)
+  }
+
+  /**
+   * A thread that is not there yet needs nothing of the store. If there is one of this id, the commit is refused (J2),
+   * and its mail goes through the mailbox then.
+   */
+  #create(thread: string): Resident {
+    const resident = new Resident(newborn(thread), this.#residentOptions)
+    this.residents.set(thread, resident)
+    return resident
   }
 
   /** The head of the thread cannot be read: it is made again from its journal (J11: no list fails because of it). */

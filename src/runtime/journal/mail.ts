@@ -20,6 +20,11 @@ export function sealMail(command: Command): Json {
   return { command } as unknown as Json
 }
 
+/** The command that was sealed in this process. */
+export function commandIn(body: Json): Command | undefined {
+  return isObject(body) && isObject(body['command']) ? (body['command'] as unknown as Command) : undefined
+}
+
 /** The command, if this is one. */
 export function readMail(body: Json): Command | undefined {
   return bodySchema.safeParse(body).data?.command
@@ -41,7 +46,11 @@ export function openMail(mail: StoredMail, app: App): { readonly command: Comman
     return {
       refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`),
     }
-  const { command } = checked.data
+  return openCommand(checked.data.command, app)
+}
+
+/** The command, unless it creates a thread whose agent is not there. */
+export function openCommand(command: Command, app: App): { readonly command: Command } | { readonly refused: Failure } {
   if (command.kind === 'create' && !app.agents.has(command.agent)) {
     const known = agentNames(app).join(', ') || 'none'
     return {

@@ -118,6 +118,7 @@ export function withPasts(backend: Backend): Backend {
     hosted: () => backend.hosted(),
     hosts: () => backend.hosts(),
     commit: (commit) => backend.commit(commit),
+    ...(backend.together && { together: backend.together }),
     journal,
     heads: backend.heads,
     mailbox: backend.mailbox,

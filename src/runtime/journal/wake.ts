@@ -21,6 +21,11 @@ const batchSize = 1_000
 
 export interface Woken extends SnapshotSource, JournalTail {}
 
+/** The state of a thread that has no record. */
+export function newborn(id: string): Woken {
+  return { state: createState(id), chain: chainStart, folded: 0, foldedBytes: 0, snapshotBytes: 0 }
+}
+
 /** The state after the whole journal; the transcript may be skipped up to the snapshot. */
 export async function wake(backend: Backend, id: string): Promise<Woken> {
   const snapshot = await backend.snapshots.get(id)

@@ -49,6 +49,16 @@ export class CallLedger {
     }
   }
 
+  /** The outcome that came last: the number of its record. */
+  get lastOutcome(): number {
+    return this.#lastOutcome
+  }
+
+  /** The next record, of this number, rests on what another thread has not committed yet. */
+  noteMail(seq: number): void {
+    this.#lastOutcome = seq
+  }
+
   /** The body of this call starts. True when its intent was recorded here and not started before. */
   takeIntent(key: string): boolean {
     return this.#intents?.delete(key) ?? false

@@ -13,10 +13,11 @@ import type { Backend, StoredMail } from '../../backend/port.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { bringsKeys, openMail } from '../journal/mail.js'
+import { bringsKeys, openCommand, openMail } from '../journal/mail.js'
 import { resolveCommand } from '../resolve/commands.js'
 import type { CommandResolution } from '../resolve/hooked-mail.js'
 import type { Services, HostSettings } from '../services.js'
+import type { TakenMail } from './outbox.js'
 import { needsNoDefinition, tellParked } from './parking.js'
 import { resolveTravel, travels } from './resolve-travel.js'
 
@@ -27,8 +28,8 @@ export interface MailHandler {
   readonly open: boolean
   /** Why it is parked, if it is. */
   readonly parked: Failure | undefined
-  obey(mail: StoredMail, resolution: CommandResolution): void
-  answer(mail: StoredMail, answer: Answer): void
+  obey(mail: TakenMail, resolution: CommandResolution): void
+  answer(mail: TakenMail, answer: Answer): void
   /** There is nothing more to read. */
   done(): void
   failed(thrown: unknown): void
@@ -64,6 +65,18 @@ export class MailReader {
 
   get busy(): boolean {
     return this.#reading || this.#pending > 0
+  }
+
+  /** Whether mail that is in no mailbox would be next, and can be decided at once. */
+  mayTake(command: Command): boolean {
+    const { state, parked } = this.#handler
+    const isNext = !this.busy && !this.#more && this.#early.length === 0
+    return isNext && !parked && mailTurn(state, command) !== 'early'
+  }
+
+  /** Decides about mail that it may take. What another thread here has sent needs no check: it was never text. */
+  take(mail: TakenMail, command: Command): void {
+    this.#take(mail, undefined, mail.handed ? undefined : command)
   }
 
   arrived(): void {
@@ -107,14 +120,17 @@ export class MailReader {
     }
   }
 
-  /** `locked`: why the values that it brings cannot be read. */
-  #take(mail: StoredMail, locked?: Failure): void {
+  /** `locked`: why the values that it brings cannot be read. `known`: the command that the mail is. */
+  #take(mail: TakenMail, locked?: Failure, known?: Command): void {
     const { backend, services, settings } = this.#options
     const { state, parked } = this.#handler
     this.#last = Math.max(this.#last, mail.number)
-    const known = state.accepted.get(mail.id)
-    if (known) return this.#handler.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
-    const opened = openMail(mail, services.app)
+    const accepted = state.accepted.get(mail.id)
+    if (accepted) {
+      const { seq, run } = accepted
+      return this.#handler.answer(mail, { ok: true, seq, ...(run && { run }) })
+    }
+    const opened = known ? openCommand(known, services.app) : openMail(mail, services.app)
     if (mail.damaged !== undefined)
       settings.warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
     if (parked && !('command' in opened && needsNoDefinition(opened.command))) {
@@ -137,7 +153,7 @@ export class MailReader {
       : resolveCommand(services, state, { id, command })
   }
 
-  #decide(mail: StoredMail, resolution: CommandResolution | Promise<CommandResolution>, kind?: Command['kind']): void {
+  #decide(mail: TakenMail, resolution: CommandResolution | Promise<CommandResolution>, kind?: Command['kind']): void {
     if (!(resolution instanceof Promise)) {
       this.#handler.obey(mail, resolution)
       return this.#takeEarly()

@@ -3,6 +3,8 @@
  * journal ends, and its snapshots.
  *
  * - One commit at a time; what is decided meanwhile goes into the next one.
+ * - Mail that a thread of the same host took at once is in no mailbox: what it has decided is committed together with
+ *   what sent it, all or nothing.
  * - A batch is committed whole: records, the mail that goes with them, the mail that they finish. Watchers, senders and
  *   the host are told of it afterwards, never before (TH1: nothing is shown before it is durable).
  * - Of a commit that failed nobody knows whether it was applied. Its answers are kept for the next residence: mail that
@@ -11,7 +13,7 @@
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, Commit, CommitResult, Send, StoredMail } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
-import { failure, fromFailure } from '../../core/failure.js'
+import { broken, failure, fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { ThreadRecord, TurnEnded } from '../../core/records/record.js'
 import { pack } from '../journal/journal.js'
@@ -28,7 +30,7 @@ export interface OutboxOptions {
   readonly services: Services
   /** Of the lease that the thread is written under. */
   readonly epoch: number
-  /** Asks the host to call `flush` at the end of this turn of the event loop. */
+  /** Asks the host to commit it soon. */
   readonly flushSoon: (outbox: Outbox) => void
   /** A turn of the thread has ended, durably. */
   readonly turnEnded: (state: ThreadState, ended: TurnEnded) => void
@@ -43,11 +45,25 @@ export interface CommitOwner {
   failed(thrown: unknown): void
 }
 
+/** Mail of a caller in this process that is in no mailbox yet. */
+export interface HandedMail {
+  /** What it led to is durable. */
+  durable(): void
+  /** Nobody knows whether it led to anything: it is put into the mailbox, and the thread knows its id if it did. */
+  post(): void
+}
+
+/** Mail that a thread decides about. Its number is 0 where it is in no mailbox. */
+export interface TakenMail extends StoredMail {
+  readonly handed?: HandedMail
+}
+
 /** An answer, and the mail that it answers. */
 export interface Reply {
   readonly command: string
   readonly number: number
   readonly answer: Answer
+  readonly handed?: HandedMail | undefined
 }
 
 interface Batch {
@@ -62,6 +78,13 @@ interface ThreadCommit extends Commit {
   readonly entry?: PackedEntry
 }
 
+/** A commit under way, as one outbox has it. */
+interface Part {
+  readonly outbox: Outbox
+  readonly batch: Batch
+  readonly commit: ThreadCommit
+}
+
 /** A class: every resident has one, and closures of its own would cost it more. */
 export class Outbox {
   readonly #state: ThreadState
@@ -70,6 +93,10 @@ export class Outbox {
   readonly #pace: SnapshotPace
   #records: ThreadRecord[] = []
   #sends: Send[] = []
+  /** How many of `#sends` were offered to threads of this host, and not taken. */
+  #offered = 0
+  /** Its mail was offered for the next commit: what it takes now would come before what sent it. */
+  #sealed = false
   #done: number[] = []
   #replies: Reply[] = []
   #unanswered: readonly Reply[] = []
@@ -109,7 +136,17 @@ export class Outbox {
   }
 
   get #full(): boolean {
-    return this.#records.length > 0 || this.#done.length > 0
+    return this.#records.length > 0 || this.#replies.length > 0
+  }
+
+  /** Whether mail of another thread can be part of its next commit, behind what sends it. */
+  get open(): boolean {
+    return this.ready && !this.#sealed
+  }
+
+  /** Whether what is decided now can be part of the next commit of this host. */
+  get ready(): boolean {
+    return !this.#committing && !this.#closed
   }
 
   /** The state with what is needed to continue from it; undefined while some of it is not durable. */
@@ -126,53 +163,71 @@ export class Outbox {
   }
 
   /** Answers mail, which is finished with that. `sends`: mail that goes out without a record. */
-  answer({ id, number }: StoredMail, answer: Answer, sends?: readonly Send[]): void {
+  answer({ id, number, handed }: TakenMail, answer: Answer, sends?: readonly Send[]): void {
     if (sends) for (const send of sends) this.#sends.push(send)
-    this.#done.push(number)
-    this.#replies.push({ command: id, number, answer })
+    if (number > 0) this.#done.push(number)
+    this.#replies.push({ command: id, number, answer, handed })
     this.#options.flushSoon(this)
   }
 
   /** The residence ends: what was not committed is forgotten. */
   close(): void {
     this.#closed = true
+    postAgain(this.#replies)
   }
 
-  /** Commits what was decided since the last commit. */
-  async flush(): Promise<void> {
-    if (this.#committing || this.#closed) return
-    const batch = this.#take()
-    const commit = this.#toCommit(batch)
-    this.#committing = true
-    const { observing, clock } = this.#options.services
-    const since = observing && clock.now()
-    try {
-      const result = await this.#options.backend.commit(commit)
-      this.#committing = false
-      if (since !== undefined && result.ok) observing?.committed(clock.now() - since, batch.records.length)
-      if (result.ok) this.#committed(batch, result, commit)
-      else
-        this.#owner.stop(
-          failure(
-            'JOURNAL_CONFLICT',
-            `thread ${this.#state.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`,
-            { retry: true },
-          ),
-        )
-    } catch (thrown) {
-      this.#committing = false
-      this.#unanswered = batch.replies
-      this.#owner.failed(thrown)
+  /**
+   * Offers the mail that is to go out to threads of this host, in order; mail to a thread that did not take earlier
+   * mail is not offered to it. Gives the outboxes of those that took some.
+   */
+  handOver(take: (send: Send, from: string) => Outbox | undefined): readonly Outbox[] {
+    this.#sealed = true
+    if (!this.ready || this.#offered === this.#sends.length) return none
+    const takers: Outbox[] = []
+    const rest = this.#sends.slice(0, this.#offered)
+    const behind = new Set(rest.map(({ to }) => to))
+    for (const send of this.#sends.slice(this.#offered)) {
+      const taker = behind.has(send.to) ? undefined : take(send, this.#state.id)
+      if (taker) takers.push(taker)
+      else {
+        rest.push(send)
+        behind.add(send.to)
+      }
     }
+    this.#sends = rest
+    this.#offered = rest.length
+    return takers
   }
 
-  #take(): Batch {
+  /** Takes what was decided since the last commit, to be committed. Undefined: there is nothing, or it must wait. */
+  begin(): Part | undefined {
+    this.#sealed = false
+    if (!this.ready || !this.#full) return undefined
     const batch = { records: this.#records, sends: this.#sends, done: this.#done, replies: this.#replies }
     this.#records = []
     this.#sends = []
+    this.#offered = 0
     this.#done = []
     this.#replies = []
-    return batch
+    this.#committing = true
+    return { outbox: this, batch, commit: this.#toCommit(batch) }
+  }
+
+  ended(): void {
+    this.#committing = false
+  }
+
+  refused({ batch }: Part, { seq, epoch }: Extract<CommitResult, { ok: false }>): void {
+    postAgain(batch.replies)
+    const { id } = this.#state
+    const why = `thread ${id} or one that was written with it has another owner (record ${seq}, epoch ${epoch})`
+    this.#owner.stop(failure('JOURNAL_CONFLICT', why, { retry: true }))
+  }
+
+  failed({ batch }: Part, thrown: unknown): void {
+    postAgain(batch.replies)
+    this.#unanswered = batch.replies.filter(({ number }) => number > 0)
+    this.#owner.failed(thrown)
   }
 
   #toCommit({ records, sends, done }: Batch): ThreadCommit {
@@ -187,10 +242,9 @@ export class Outbox {
     }
   }
 
-  #committed(
-    batch: Batch,
-    { position, finished }: Extract<CommitResult, { ok: true }>,
-    { entry, head }: ThreadCommit,
+  committed(
+    { batch, commit: { entry, head } }: Part,
+    { position, finished }: Pick<Extract<CommitResult, { ok: true }>, 'position' | 'finished'>,
   ): void {
     const last = batch.records.at(-1)
     if (last) this.#durable = last.seq
@@ -213,7 +267,10 @@ export class Outbox {
     // Watchers that wait until the tree rests may have seen this mail before the store removed it: they look again. If
     // that fails, this host has lost the store, and the next one tells.
     finished?.then(() => this.#tellFinished()).catch(() => undefined)
-    for (const reply of batch.replies) tellAnswer(this.#options, this.#state.id, reply)
+    for (const reply of batch.replies) {
+      tellAnswer(this.#options, this.#state.id, reply)
+      reply.handed?.durable()
+    }
     for (const record of batch.records) if (record.type === 'turn.ended') this.#options.turnEnded(this.#state, record)
     if (this.#pace.due) this.#snapshot()
     if (this.#full) this.#options.flushSoon(this)
@@ -233,6 +290,47 @@ export class Outbox {
     this.#pace.took(snapshot)
     backend.snapshots.put(id, snapshot).catch((thrown: unknown) => settings.warn(`no snapshot of thread ${id}`, thrown))
   }
+}
+
+const none: readonly Outbox[] = []
+
+function postAgain(replies: readonly Reply[]): void {
+  for (const { handed } of replies) handed?.post()
+}
+
+/** Commits what was decided in these outboxes since their last commits: all of it, or nothing. */
+export async function commitTogether(
+  { backend, services: { observing, clock } }: Pick<OutboxOptions, 'backend' | 'services'>,
+  outboxes: readonly Outbox[],
+): Promise<void> {
+  const parts = outboxes.flatMap((outbox) => outbox.begin() ?? [])
+  const [first, ...others] = parts
+  if (!first) return
+  if (outboxes.length > 1 && parts.length < outboxes.length) {
+    const why = broken('LM2', `${outboxes.length} threads were to be written together, and ${parts.length} can be`)
+    return parts.forEach((part) => part.outbox.failed(part, why))
+  }
+  const since = observing && clock.now()
+  try {
+    const also = others.map(({ commit }) => commit)
+    const result = await backend.commit(also.length > 0 ? { ...first.commit, also } : first.commit)
+    for (const { outbox } of parts) outbox.ended()
+    if (!result.ok) return parts.forEach((part) => part.outbox.refused(part, result))
+    if (since !== undefined)
+      for (const { batch } of parts) observing?.committed(clock.now() - since, batch.records.length)
+    first.outbox.committed(first, result)
+    others.forEach((part, index) => part.outbox.committed(part, { position: result.also?.[index] ?? result.position }))
+  } catch (thrown) {
+    for (const { outbox } of parts) outbox.ended()
+    // Which of several the failure is about is not known: each is tried alone, and none is given up for another.
+    const why = others.length > 0 ? failedTogether(parts.length, thrown) : thrown
+    for (const part of parts) part.outbox.failed(part, why)
+  }
+}
+
+function failedTogether(count: number, cause: unknown): SkeinError {
+  const why = toFailure(cause, 'STORE_FAILED').message
+  return new SkeinError('STORE_FAILED', `a commit of ${count} threads failed: ${why}`, { retry: true, cause })
 }
 
 /** A refusal that no sender waits for (its mail was stored while there was no host) becomes a warning. */

@@ -24,10 +24,9 @@ import type { ThreadActor, ThreadActors } from '../../../actors/thread/live-thre
 import type { Move } from '../../../actors/thread/position.js'
 import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
-import type { StoredMail } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { callKey } from '../../core/effect.js'
-import type { Answer } from '../../core/records/command.js'
+import type { Answer, Command } from '../../core/records/command.js'
 import { toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { Fact, ThreadRecord } from '../../core/records/record.js'
@@ -42,7 +41,7 @@ import type { EffectStarterOptions, StarterThread } from './effect-starter.js'
 import { MailReader } from './mail-reader.js'
 import type { MailHandler } from './mail-reader.js'
 import { Outbox } from './outbox.js'
-import type { CommitOwner, OutboxOptions } from './outbox.js'
+import type { CommitOwner, OutboxOptions, TakenMail } from './outbox.js'
 import { refusalsOf, sendsOf } from './outgoing-mail.js'
 import { Reconciler } from './reconcile.js'
 import type { EffectThread } from './reconcile.js'
@@ -161,11 +160,23 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     this.#mail.arrived()
   }
 
+  /**
+   * Decides about mail that is in no mailbox, if it is its turn and nothing stands in the way. TH2: what another thread
+   * has sent is an outcome of that thread, and is durable together with what follows from it here.
+   */
+  take(mail: TakenMail, command: Command): boolean {
+    if (!this.open || !this.outbox.open || !this.#mail.mayTake(command)) return false
+    if (!mail.handed) this.ledger.noteMail(this.state.seq + 1)
+    this.#mail.take(mail, command)
+    if (this.ledger.lastOutcome > this.state.seq) this.ledger.noteMail(this.state.seq)
+    return true
+  }
+
   get open(): boolean {
     return !this.#stopped && !this.#draining
   }
 
-  obey(mail: StoredMail, resolution: CommandResolution): void {
+  obey(mail: TakenMail, resolution: CommandResolution): void {
     if ('refused' in resolution) return this.#refuse(mail, resolution.refused)
     const { resolved } = resolution
     const decision: Decision = obey(this.state, { id: mail.id, command: resolved }, this.#moment())
@@ -178,11 +189,11 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     this.answer(mail, { ok: true, seq, ...(run && { run }) })
   }
 
-  #refuse(mail: StoredMail, why: Failure): void {
+  #refuse(mail: TakenMail, why: Failure): void {
     this.outbox.answer(mail, { ok: false, failure: why }, refusalsOf(this.state, mail, why))
   }
 
-  answer(mail: StoredMail, answer: Answer): void {
+  answer(mail: TakenMail, answer: Answer): void {
     this.outbox.answer(mail, answer)
   }
 

@@ -17,7 +17,7 @@ import type { Collector } from '../../helpers/collector.js'
 import { turn } from '../../helpers/deferred.js'
 import { family, last, write } from '../../helpers/family.js'
 import { served } from '../../helpers/served.js'
-import { tapped } from '../../helpers/tap.js'
+import { apart, tapped } from '../../helpers/tap.js'
 import type { Tap } from '../../helpers/tap.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 
@@ -202,13 +202,14 @@ async function live(source: Store, observe: Observer, commits = Infinity): Promi
 
 it('O1: cut off after every commit and gone on with, a tree has the same spans, each once, and all parents are there', async () => {
   const whole = memo()
-  const cuts = await live(memory(), whole)
+  const cuts = await live(apart(memory()), whole)
   const names = (seen: readonly Observation[]): string[] =>
     seen.map((each) => spanOf(each)?.name ?? 'not traced').toSorted()
   expect(names(whole.seen)).toEqual(swarmTree.map((line) => line.replace(' ✗', '').trim()).toSorted())
   expect(cuts).toBeGreaterThan(10)
   for (let commits = 1; commits < cuts; commits++) {
-    const store = memory()
+    // In turn: threads that are written together, and each by itself.
+    const store = commits % 2 === 0 ? memory() : apart(memory())
     const both = memo()
     await live(store, both, commits)
     await live(store, both)

@@ -7,7 +7,7 @@ import { defined } from '../../../core/defined.js'
 import { isSkeinError, SkeinError } from '../../../core/failure.js'
 import type { Json } from '../../../core/json.js'
 import { moreSchema, pendingSchema } from '../../head-schema.js'
-import type { Pending } from '../../port.js'
+import type { CommitResult, Pending } from '../../port.js'
 
 /** `thread`: the one whose data is damaged, if it is known. */
 export function corrupt(
@@ -138,4 +138,14 @@ export function sqliteFailure(action: 'read' | 'write', error: unknown): SkeinEr
       `permissions), then try again.`,
     { retry: true, cause: error },
   )
+}
+
+/** One of several commits that stand or fall together was refused: nothing of them may be kept. */
+export class PartRefused extends Error {
+  readonly result: Extract<CommitResult, { ok: false }>
+
+  constructor(result: Extract<CommitResult, { ok: false }>) {
+    super('one of several commits was refused')
+    this.result = result
+  }
 }

@@ -14,7 +14,7 @@ import type { Database, Value } from './driver.js'
 import { markNote } from '../files/mark.js'
 import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
-import { blobKey, integer, integerColumn } from './rows.js'
+import { blobKey, integer, integerColumn, PartRefused } from './rows.js'
 import { notRemoved } from './schema.js'
 
 interface KnownThread {
@@ -147,7 +147,20 @@ export class Writes {
     return noted
   }
 
-  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
+  /** Throws `PartRefused` where one of several is refused: the transaction must not be kept. */
+  commit(commit: Commit, texts: readonly (readonly string[])[], arrived: Set<string>): CommitResult {
+    const result = this.commitOne(commit, texts[0], arrived)
+    if (!commit.also) return result
+    if (!result.ok) throw new PartRefused(result)
+    const also = commit.also.map((other, index) => {
+      const part = this.commitOne(other, texts[index + 1], arrived)
+      if (!part.ok) throw new PartRefused(part)
+      return part.position
+    })
+    return { ok: true, position: result.position, also }
+  }
+
+  private commitOne(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): CommitResult {
     const { append, find, finish } = this.statements
     const tid = this.compareAndAdvance(commit)
     if (tid === undefined) {
@@ -163,7 +176,7 @@ export class Writes {
       this.removals.refer(entry.body, this.rootOf(commit, tid))
     }
     for (const number of commit.done) finish.run(number, commit.thread)
-    commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
+    commit.sends.forEach((send, index) => this.putMail(send, texts?.[index] ?? 'null', arrived))
     return { ok: true, position: this.given.position }
   }
 

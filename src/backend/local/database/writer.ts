@@ -3,17 +3,16 @@
  * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
  *
  * - A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
- * - When the transaction fails, every write in it is rejected and none is kept. But one that meets damage fails alone:
- *   the others are tried again, each in a transaction of its own.
+ * - When the transaction fails, every write in it is rejected and none is kept. But one that meets damage, or several
+ *   commits of which one is refused, fail alone: the others are tried again, each in a transaction of its own.
  * - Watchers are told of mail after it is durable, once per thread and transaction.
  * - The write-ahead log is checkpointed when the store is idle; inside a commit only if it never was.
  * - After `scrub` the log is truncated as soon as nobody reads from it; no reader is ever waited for.
  */
 import { systemClock } from '../../../core/clock.js'
-import type { SkeinError } from '../../../core/failure.js'
 import { storeClosed } from '../../checks.js'
 import type { Database, Query } from './driver.js'
-import { sqliteFailure } from './rows.js'
+import { PartRefused, sqliteFailure } from './rows.js'
 
 interface Queued {
   /** Runs inside the transaction; gives what acknowledges it after the COMMIT. */
@@ -94,7 +93,7 @@ export class Writer {
       for (const { apply } of writes) acknowledgements.push(apply(arrived))
       this.database.exec('COMMIT')
     } catch (error) {
-      return this.failed(writes, sqliteFailure('write', error))
+      return this.failed(writes, error)
     }
     this.hooks.committed()
     for (const acknowledge of acknowledgements) acknowledge()
@@ -117,10 +116,11 @@ export class Writer {
     if (this.truncate.one()?.[0] === 0) this.hooks.settled()
   }
 
-  private failed(writes: readonly Queued[], failure: SkeinError): void {
+  private failed(writes: readonly Queued[], error: unknown): void {
     this.rollBack()
-    if (failure.code === 'JOURNAL_CORRUPT' && writes.length > 1 && this.open)
-      for (const write of writes) this.transact([write])
+    const failure = error instanceof PartRefused ? error : sqliteFailure('write', error)
+    const isOfOne = failure instanceof PartRefused || failure.code === 'JOURNAL_CORRUPT'
+    if (isOfOne && writes.length > 1 && this.open) for (const write of writes) this.transact([write])
     else for (const { reject } of writes) reject(failure)
   }
 

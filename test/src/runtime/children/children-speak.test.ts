@@ -226,6 +226,7 @@ onEveryStore('a child that speaks for itself', (world) => {
 
   it('a child that does not stay sends its parent one mail: its answer, which says that it is over', async () => {
     const told: string[] = []
+    world.tap.apart = true
     world.tap.commit = (commit, go) => {
       told.push(
         ...commit.sends.filter(({ to }) => to === 'lead').map(({ body }) => JSON.stringify(readMail(body as never))),
@@ -274,6 +275,7 @@ onEveryStore('a child that speaks for itself', (world) => {
       writer: ({ step }) => (step < 6 ? calls({ tool: 'report', args: { text: `${step}` } }) : 'done'),
     })
     const sent: { readonly to: string; readonly id: string; readonly body: unknown }[] = []
+    world.tap.apart = true
     world.tap.commit = (commit, go) => {
       sent.push(...commit.sends)
       return go()

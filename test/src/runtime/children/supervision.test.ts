@@ -252,6 +252,7 @@ it('B5, S13: what an earlier attempt reports counts once, also if its mail comes
   const store = memory()
   const reports: Send[] = []
   const backend = tapped(store, {
+    apart: true,
     commit: (commit, go) => {
       reports.push(...commit.sends.filter(({ id }) => id.includes('/report/')))
       return go()

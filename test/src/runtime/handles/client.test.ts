@@ -138,6 +138,7 @@ function forgetful(release: Promise<void>) {
   const missed = new Set<() => void>()
   const put: string[] = []
   const store = tapped(memory(), {
+    apart: true,
     commit: async (commit, go) => {
       if (commit.thread !== 'mine' || commit.entry || put.length > 1) return go()
       // The sender has posted its mail and waits.

@@ -6,6 +6,8 @@ import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import type { Skein } from '../../../../src/runtime/skein.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
+import { tapped } from '../../../helpers/tap.js'
+import type { Tap } from '../../../helpers/tap.js'
 import { createFamilyApp } from '../../../helpers/tree.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
@@ -45,11 +47,13 @@ onEveryStore('delete', (world) => {
 
   it('F8: a deletion that arrives again does not delete the thread that has the id by now', async () => {
     const sent: (() => Promise<void>)[] = []
-    world.tap.mail = ({ body }, put) => void (JSON.stringify(body).includes('"delete"') && sent.push(put))
+    const mail: Tap['mail'] = ({ body }, put) => void (JSON.stringify(body).includes('"delete"') && sent.push(put))
     const { app } = tinyApp({ script: () => 'ok' })
     const skein = await world.open(app)
     await skein.threads.create({ agent: 'helper', id: 'order' })
-    await skein.threads.delete('order')
+    // What a caller in the host's process sends passes no mailbox, and cannot arrive twice.
+    const client = await connectSkein({ backend: tapped(world.store.source, { mail }), clock: world.clock })
+    await client.threads.delete('order')
     world.clock.advance(10)
     const again = await skein.threads.create({ agent: 'helper', id: 'order' })
     expect(sent).toHaveLength(1)
@@ -57,6 +61,7 @@ onEveryStore('delete', (world) => {
     expect(await again.send('there?').text()).toBe('ok')
     await quiet()
     expect(await again.status()).toBe('idle')
+    await client.close()
   })
 
   it('F8: what is at work is refused, unless it is terminated first; a child is refused with the name of its root', async () => {

@@ -157,6 +157,7 @@ onEveryStore('the journal refuses', (world) => {
 
   it('TH5, N3: who sent a command whose commit was applied and not acknowledged is answered all the same', async () => {
     const { app } = tinyApp({ script: ['done'] })
+    world.tap.apart = true
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const lost: string[] = []
