@@ -124,10 +124,14 @@ function answerOpenCalls(state: ThreadState, record: Based): void {
     if (outcome) {
       slot.began = undefined
       close(slots, slot, outcome)
-    } else if (record.guard === 'ask' && slot.call.sideEffect && !slot.hold)
-      hold(slots, index, { why: 'approval', at: record.at })
+    } else if (isAskedAgain(slot, record)) hold(slots, index, { why: 'approval', at: record.at })
   }
   takeResults(state, record.at)
+}
+
+/** An approval was given for the call of the source: for that of the fork it is asked anew. */
+function isAskedAgain({ hold: held, passed, answer, call }: Slot, { guard }: Based): boolean {
+  return call.sideEffect === true && !held && (guard === 'ask' || (passed === true && !answer))
 }
 
 /** What an open call comes to in the fork; undefined: it is run, or waits, there. */

@@ -140,6 +140,12 @@ describe('forking', () => {
     await skein.inbox.approve(item?.id ?? '')
     await asking.settled()
     expect(acted).toHaveLength(2)
+    // The approval was for that call: in a fork from between it and the call, someone is asked again.
+    const approved = (await asking.records({ limit: 1_000 })).find(({ type }) => type === 'call.began')?.seq ?? 0
+    const twice = await asking.fork({ at: { seq: approved - 1 }, effects: 'run', go: true })
+    await twice.settled()
+    expect(await twice.status()).toBe('awaiting_approval')
+    expect(acted).toHaveLength(2)
     const refusing = await thread.fork({ at: { step: 1 }, effects: 'refuse', go: true })
     await refusing.settled()
     expect((await refusing.messages()).at(-2)?.failed).toMatchObject({ code: 'TOOL_DENIED' })
