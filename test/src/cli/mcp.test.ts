@@ -69,7 +69,7 @@ it('C1, E5: mcp says what is wrong on stderr, and ends with its client', async (
   }
   expect(await refused(join(folder, 'none.ts'))).toContain('none.ts')
   expect(await refused(app, '--url', 'http://127.0.0.1:1')).toContain('which has an app of its own')
-  expect(await refused('--url', 'nonsense')).toContain('"nonsense" is no address of a server')
+  expect(await refused('--url', 'nonsense')).toContain('--url nonsense is no address of a server')
   expect(await refused('--env', 'A=1')).toContain('are for an app; name one')
   expect(await refused(app, '--nonsense')).toContain('--nonsense')
   expect(await refused()).toContain('there is no Skein store')
