@@ -109,6 +109,7 @@ export const persistence: Section = {
       'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',
       'P4: a revert that fails leaves the thread where it stood, and says what was undone',
       'T10, P4: a rewind goes on after a crash at any of its commits, and undoes each effect once',
+      'T10, P4: what is undone is undone once over …',
     ),
     proved(
       '`fork` of a whole tree at a consistent cut',
