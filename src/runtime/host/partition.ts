@@ -323,12 +323,17 @@ export class HeldPartition {
     this.residents.delete(resident.id)
   }
 
-  /** The tree was removed: its residents end. */
+  /**
+   * The tree was removed: its residents end. A tree of the same id may have begun meanwhile, and its mail have come to
+   * one that was to end: all but the root were at rest, so who is not has mail.
+   */
   forget(root: string): void {
     for (const resident of [...this.residents.values()]) {
-      if (resident.state.path[0] !== root) continue
+      const { id, state, resting } = resident
+      if (state.path[0] !== root) continue
       this.#remove(resident)
       resident.stop()
+      if (id === root || !resting) this.deliver(id)
     }
     this.#checkEmpty?.()
   }

@@ -86,6 +86,8 @@ class Watch {
   #endsWith: SkeinError | undefined
   /** Something was committed, or signals were lost, while the journal was read. */
   #readAgain = false
+  /** A host has told that the tree was removed: the next read looks. */
+  #removalTold = false
   readonly #early = new EarlyDeltas()
   #stopped = false
   #unsubscribe: () => void = () => undefined
@@ -146,7 +148,7 @@ class Watch {
 
   #onSignal(signal: TreeSignal): void {
     if (this.#stopped) return
-    if (signal.kind === 'removed') return this.#endSoon(removed(this.#options.root))
+    if (signal.kind === 'removed') return this.#onRemoved()
     if (signal.kind === 'parked') return this.#onParked(signal)
     if (signal.kind === 'spoken') return this.#onDelta(signal)
     if (this.#options.thread === undefined) return this.#onTreeCommit(signal)
@@ -154,6 +156,12 @@ class Watch {
     if (!this.#waiting) return this.#onCommit(signal)
     if (this.#waiting.length < mostWaiting) this.#waiting.push(signal)
     else this.#readAgain = true
+  }
+
+  /** The signal may be late, and the tree another one by now: the journal says whether it is gone. */
+  #onRemoved(): void {
+    this.#removalTold = true
+    this.#catchUp()
   }
 
   #onParked({ thread, failure }: ThreadParkedSignal): void {
@@ -283,6 +291,9 @@ class Watch {
       if (entries.length === 0 && this.#options.thread !== undefined) await this.#checkExists()
     }
     for (const [thread, seq] of before) this.#learnLast(thread, seq)
+    if (!this.#removalTold) return
+    this.#removalTold = false
+    await this.#checkExists()
   }
 
   /** The last records of threads with early deltas and unknown position: before the cursor, or about to be given. */
