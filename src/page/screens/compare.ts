@@ -62,7 +62,7 @@ function Differences({ value: { a, b, messages, files = [], values = [] } }: { v
           'section',
           null,
           h('h2', null, 'Messages'),
-          h('p', { class: 'muted' }, `Both begin with the same ${plural(messages.common, 'message')}.`),
+          h('p', { class: 'muted' }, commonText(messages.common)),
           h(
             'div',
             { class: 'sides' },
@@ -159,4 +159,8 @@ function patchLines(patch: string): readonly string[] {
       ),
     )
     .slice(0, 2_000)
+}
+
+function commonText(count: number): string {
+  return count === 0 ? 'They have no message in common.' : `Both begin with the same ${plural(count, 'message')}.`
 }
