@@ -111,15 +111,18 @@ interface SourceFacts {
   readonly keys: readonly string[]
   readonly roots: readonly string[]
   readonly tags: readonly string[]
+  /** What a fork, or a thread below one, was told about side effects counts for forks of it, too. */
+  readonly guard: EffectsWord
   readonly isResting: boolean
 }
 
 function factsOf(state: ThreadState): SourceFacts {
-  const { agent, env, path, id, tags, turn, slots, queue, queuedCalls } = state
+  const { agent, env, path, id, tags, lineage, turn, slots, queue, queuedCalls } = state
   // A turn that has its last reply only ends.
   const isOver = !turn || (isStopped(turn) && slots.open === 0)
   const isIdle = isOver && queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')
-  return { agent, keys: env.keys, roots: env.roots ?? [path[0] ?? id], tags, isResting: isIdle }
+  const { guard = 'run' } = lineage
+  return { agent, keys: env.keys, roots: env.roots ?? [path[0] ?? id], tags, guard, isResting: isIdle }
 }
 
 /** Whole entries, up to the one with the record. */
@@ -138,7 +141,7 @@ interface NewFork {
 async function createFork(services: ThreadServices, fork: NewFork): Promise<void> {
   const { backend, clock, random } = services
   const { id, asked, source, head } = fork
-  const { effects = 'run', budget, go = false, tree = false } = asked
+  const { effects = source.guard, budget, go = false, tree = false } = asked
   const command: Command = {
     kind: 'create',
     agent: source.agent,

@@ -36,12 +36,16 @@ export interface Rewound {
   readonly reverted: readonly string[]
 }
 
-const rewindSchema = z.strictObject({
-  to: pointSchema,
-  revert: z.boolean().exactOptional(),
-  force: z.boolean().exactOptional(),
-  dry: z.boolean().exactOptional(),
-})
+const rewindSchema = z
+  .strictObject({
+    to: pointSchema,
+    revert: z.boolean().exactOptional(),
+    force: z.boolean().exactOptional(),
+    dry: z.boolean().exactOptional(),
+  })
+  .refine(({ revert, force }) => !(revert && force), {
+    error: 'either `revert` (undo what was done) or `force` (leave it as it is), not both',
+  })
 
 const mostTries = 10
 

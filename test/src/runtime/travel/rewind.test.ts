@@ -49,6 +49,7 @@ describe('rewinding', () => {
       await (await thread.send('hello')).result()
       await (await thread.send('do it', { id: 'second' })).result()
       await expect(thread.rewind({ to: { turn: 'second' } })).rejects.toMatchObject({ code: 'EFFECTS_CROSSED' })
+      await expect(thread.rewind({ to: { turn: 'second' }, revert: true, force: true })).rejects.toThrow(/not both/)
       expect(await thread.rewind({ to: { turn: 'second' }, dry: true })).toMatchObject({
         effects: [{ revert: true }, { revert: true }],
       })
