@@ -25,7 +25,7 @@ import { crossingAt, effectsCrossed } from './crossing.js'
 import type { Crossing } from './crossing.js'
 import { pointSchema } from './points.js'
 import type { Point, ReadThread } from './points.js'
-import { cutAt, treeCrossing } from './tree-cut.js'
+import { cutAt, treeCrossing, withEffectsBelow } from './tree-cut.js'
 import type { Cut } from './tree-cut.js'
 
 export interface ForkOptions {
@@ -91,7 +91,7 @@ export async function forkThread(
   if (seq === 0) throw nothingBefore(head.thread)
   let source: SourceFacts | undefined
   const own = crossingAt(read, seq, (state) => (source = factsOf(state)))
-  const crossing = asked.tree ? await treeCrossing(backend, head, { own, position }) : own
+  const crossing = await (asked.tree ? treeCrossing : withEffectsBelow)(backend, head, { own, position })
   if (dry) return { crossing }
   const { force = false, effects, id = random.id() } = asked
   if (crossing.effects.length > 0 && !force && effects === undefined) throw effectsCrossed(crossing, advice)

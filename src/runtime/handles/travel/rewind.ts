@@ -19,6 +19,7 @@ import { crossingAt, effectsCrossed } from './crossing.js'
 import type { Crossing } from './crossing.js'
 import { pointSchema, seqAt } from './points.js'
 import type { Point } from './points.js'
+import { cutAt, withEffectsBelow } from './tree-cut.js'
 
 export interface RewindOptions {
   readonly to: Point
@@ -69,12 +70,11 @@ type Asked = z.infer<typeof rewindSchema>
 async function rewindOnce(services: ThreadServices, head: StoredHead, asked: Asked): Promise<Crossing | Rewound> {
   const { backend } = services
   const { thread } = head
-  const read = { thread, entries: await backend.journal.read(thread) }
+  const { read, seq: to, position } = await cutAt(backend, head, { at: asked.to })
   if (read.entries.length === 0) threadMissing(thread)
-  const to = seqAt(read, asked.to)
   const seen = seqAt(read, undefined)
   if (to === 0 || to >= seen) throw nowhere(thread, to, seen)
-  const crossing = crossingAt(read, to)
+  const crossing = await withEffectsBelow(backend, head, { own: crossingAt(read, to), position })
   if (asked.dry) return crossing
   const reverted = revertsOf(crossing, asked)
   await goBack(services, head, { to, seen, reverted, isForced: asked.force === true && crossing.effects.length > 0 })
@@ -86,6 +86,7 @@ function revertsOf(crossing: Crossing, { revert = false, force = false }: Asked)
   const { effects } = crossing
   if (effects.length === 0 || force) return []
   if (!revert) throw effectsCrossed(crossing, advice)
+  if (effects.some(({ thread }) => thread !== crossing.thread)) throw effectsCrossed(crossing, ofOthers)
   if (!effects.every((effect) => effect.revert)) throw effectsCrossed(crossing, noRevert(crossing))
   return effects.toReversed().map(({ call }) => call)
 }
@@ -117,6 +118,9 @@ async function goBack(
 }
 
 const advice = 'Undo it with revert: true, or leave it as it is with force: true; { dry: true } gives the whole report'
+
+const ofOthers =
+  'Some of it was done by threads below this one, which a rewind does not undo; force: true leaves all of it as it is'
 
 function noRevert({ effects }: Crossing): string {
   const without = [...new Set(effects.flatMap(({ revert, tool }) => (revert ? [] : [tool])))]

@@ -42,6 +42,16 @@ async function cutNow(backend: Backend, root: string, { thread, entries }: ReadT
   return { read, seq: seqAt(read, undefined), position }
 }
 
+/** The crossing of a thread alone: what threads below it have done since counts, too, for they did it on its behalf. */
+export async function withEffectsBelow(
+  backend: Backend,
+  head: StoredHead,
+  cut: { readonly own: Crossing; readonly position: number },
+): Promise<Crossing> {
+  const { effects } = await treeCrossing(backend, head, cut)
+  return effects.length === cut.own.effects.length ? cut.own : { ...cut.own, effects }
+}
+
 /** What all threads below it, and it itself, have done since. `own`: of the thread itself. */
 export async function treeCrossing(
   backend: Backend,

@@ -5,6 +5,7 @@ import type { Store } from '../../../../src/backend/port.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { times } from '../../../helpers/soak.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
+import { createFamilyApp } from '../../../helpers/tree.js'
 
 interface Scene {
   readonly backend?: Store
@@ -108,6 +109,27 @@ describe('rewinding', () => {
     expect(await thread.rewind({ to: { turn: 'second' }, revert: true })).toMatchObject({ reverted: ['call_2_1'] })
     expect(world.filter((line) => line.startsWith('revert')).map((line) => line.split(' ')[1])).toEqual(['2', '1'])
     expect((await thread.messages()).map(({ text }) => text)).toEqual(['hello', 'said 1'])
+  })
+
+  test('P4: what threads below it have done counts, for a rewind and for a fork of the thread alone', async () => {
+    const world: string[] = []
+    const charge = looseTool('charge', () => void world.push('charge'), { sideEffect: true, revert: () => 'reverted' })
+    const app = createFamilyApp({
+      tools: [charge],
+      writer: ({ step }) => (step === 0 ? calls({ tool: 'charge', args: {} }) : 'written'),
+    })
+    await using skein = await createSkein({ app, backend: memory() })
+    const thread = await skein.threads.create({ agent: 'lead', id: 'source' })
+    await thread.send('go', { id: 'm' }).result()
+    await thread.settled()
+    expect(world).toHaveLength(3)
+    const effects = Array.from({ length: 3 }, () => ({ tool: 'charge', state: 'done' }))
+    const crossed = { code: 'EFFECTS_CROSSED', data: { crossing: { effects } } }
+    await expect(thread.fork({ at: { step: 0 } })).rejects.toMatchObject(crossed)
+    await expect(thread.rewind({ to: { step: 0 } })).rejects.toMatchObject(crossed)
+    await expect(thread.rewind({ to: { step: 0 }, revert: true })).rejects.toThrow(/threads below this one/)
+    expect(await thread.rewind({ to: { step: 0 }, force: true })).toMatchObject({ reverted: [] })
+    expect(world).toHaveLength(3)
   })
 
   test('P4: in the middle of a turn it is one that failed there, and resume goes on with it; chains of rewinds end', async () => {
