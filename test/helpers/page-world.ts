@@ -14,8 +14,8 @@ export interface PageWorld {
   readonly server: SkeinServer
   /** What was paid, in order. */
   readonly paid: unknown[]
-  /** Starts a tree whose last thread waits for approval, and gives that item's id. */
-  waits(root: string): Promise<string>
+  /** Starts a tree whose last thread waits for approval, and gives that item's id. `twice`: another planner is in line. */
+  waits(root: string, how?: 'once' | 'twice'): Promise<string>
   close(): Promise<void>
 }
 
@@ -43,8 +43,10 @@ export async function createPageWorld(
     const next = levels[index + 1]
     const model = scriptedModel(({ messages, step }) => {
       const tool = next ?? 'pay'
-      const args = next ? { message: messages[0]?.text ?? '' } : { to: 'printer', euros: 2_000 }
-      return step === 0 ? { calls: [{ tool, args }] } : says
+      const text = messages[0]?.text ?? ''
+      const call = { tool, args: next ? { message: text } : { to: 'printer', euros: 2_000 } }
+      const isTwice = index === 0 && text.endsWith('twice')
+      return step === 0 ? { calls: isTwice ? [call, call] : [call] } : says
     })
     app.push(
       defineModel({ name, model }),
@@ -52,15 +54,15 @@ export async function createPageWorld(
       defineAgent({ name, type: 'ai_human', exposeAsTool: index > 0, toolDescription: name, sideA: { prompt: name } }),
     )
   }
-  const skein = await createSkein({ app, backend })
+  const skein = await createSkein({ app, backend, limits: { maxParallelChildren: 1 } })
   const server = await serve(skein, { auth: 'none', port: 0, ...options })
   return {
     skein,
     server,
     paid,
-    async waits(root) {
+    async waits(root, how = 'once') {
       const thread = await skein.threads.create({ agent: 'lead', id: root })
-      thread.send('Pay the printer.')
+      thread.send(how === 'once' ? 'Pay the printer.' : 'Pay the printer, twice')
       for await (const [item] of skein.inbox.watch({ root })) if (item) return item.id
       throw new Error('the inbox has ended')
     },

@@ -14,7 +14,7 @@ let world: PageWorld
 beforeAll(async () => {
   browser = await openBrowser()
   world = await createPageWorld('Paid.')
-  await world.waits('one')
+  await world.waits('one', 'twice')
 })
 afterAll(async () => {
   await browser.close()
