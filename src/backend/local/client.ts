@@ -160,7 +160,7 @@ async function putAlone(
       writer.flush()
       await stored
     } finally {
-      close()
+      await close()
     }
     return true
   } finally {

@@ -64,7 +64,7 @@ export async function openHost(dir: string, durability: Durability, self: HostSe
     )
     return await createHost({ folder, path, ownership, store, watchers, rings, self })
   } catch (error) {
-    store?.close()
+    await store?.close()
     await ownership.release()
     throw error
   }
@@ -236,7 +236,7 @@ async function shutDown(parts: {
     await parts.server.close()
   } finally {
     try {
-      parts.store.close()
+      await parts.store.close()
     } finally {
       await parts.ownership.release()
     }

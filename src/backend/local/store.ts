@@ -7,6 +7,7 @@
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
+import { CheckpointThread } from './database/checkpoint-thread.js'
 import type { Database } from './database/driver.js'
 import { Mark, lossOf, lossText, markedHeights, noteLoss } from './files/mark.js'
 import { openForOwner } from './database/schema.js'
@@ -19,7 +20,7 @@ export interface LocalStore {
   readonly database: Database
   readonly writes: Writes
   readonly writer: Writer
-  close(): void
+  close(): Promise<void>
 }
 
 export async function openLocalStore(
@@ -27,15 +28,17 @@ export async function openLocalStore(
   durability: Durability,
   { arrived, committed }: Pick<WriterHooks, 'arrived' | 'committed'>,
 ): Promise<LocalStore> {
-  const database = await openForOwner(join(folder, 'skein.db'), durability)
+  const file = join(folder, 'skein.db')
+  const database = await openForOwner(file, durability)
   let mark: Mark | undefined
   try {
     const writes = new Writes(database)
     reportLoss(folder, writes)
     mark = new Mark(folder, writes.heights)
-    const writer = new Writer(database, { arrived, ...createMarkHooks(mark, writes, committed) })
-    const close = (): void => {
-      writer.close()
+    const hooks = { arrived, ...createMarkHooks(mark, writes, committed) }
+    const writer = new Writer(database, hooks, new CheckpointThread(file))
+    const close = async (): Promise<void> => {
+      await writer.close()
       database.close()
       mark?.close()
     }

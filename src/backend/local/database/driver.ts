@@ -93,11 +93,25 @@ export async function openDatabase(path: string): Promise<Database> {
   return overLibsql(new libsql(path))
 }
 
-/** Runs in a worker thread from its source: there may be no compiled module. */
+/**
+ * Starts a thread whose source has `Database`, the class of this driver, and `path`. From source: there may be no
+ * compiled module.
+ */
+export function startBeside(source: string, data: { readonly path: string; readonly to?: string }): Worker {
+  const libsqlPath = isBuiltIn(loadBuiltIn()) ? undefined : createRequire(import.meta.url).resolve('libsql')
+  const given = `
+    const { path, to, libsql } = require('node:worker_threads').workerData
+    const Database = libsql ? require(libsql) : process.getBuiltinModule('node:sqlite').DatabaseSync
+  `
+  return new Worker(given + source, {
+    eval: true,
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    workerData: { ...data, ...defined({ libsql: libsqlPath }) },
+  })
+}
+
 const copier = `
-  const { workerData: { from, to, libsql } } = require('node:worker_threads')
-  const Database = libsql ? require(libsql) : process.getBuiltinModule('node:sqlite').DatabaseSync
-  const database = new Database(from)
+  const database = new Database(path)
   database.exec('PRAGMA busy_timeout = 5000')
   database.prepare('VACUUM INTO ?').run(to)
   database.close()
@@ -105,14 +119,8 @@ const copier = `
 
 /** Copies one instant of a database to a new file, without blocking this thread or its writers. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
-  const builtIn = isBuiltIn(loadBuiltIn())
-  const libsqlPath = builtIn ? undefined : createRequire(import.meta.url).resolve('libsql')
   await new Promise<void>((done, failed) => {
-    const worker = new Worker(copier, {
-      eval: true,
-      execArgv: ['--disable-warning=ExperimentalWarning'],
-      workerData: { from, to, ...defined({ libsql: libsqlPath }) },
-    })
+    const worker = startBeside(copier, { path: from, to })
     worker.once('error', failed)
     worker.once('exit', (code) =>
       code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`)),

@@ -78,8 +78,8 @@ export const notRemoved =
 const additions = [firstTables, blobTable + pendingColumn, moreColumn, removals]
 const schemaVersion = additions.length
 
-/** A commit makes a checkpoint only when there was no idle one (writer.ts) for this many pages. */
-const checkpointPages = 4000
+/** A commit makes a checkpoint itself only where no other could be made (writer.ts). */
+const checkpointPages = 64_000
 
 /** For the owner of the folder, who alone writes. */
 export async function openForOwner(path: string, durability: Durability): Promise<Database> {

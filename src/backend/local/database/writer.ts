@@ -6,11 +6,14 @@
  * - When the transaction fails, every write in it is rejected and none is kept. But one that meets damage, or several
  *   commits of which one is refused, fail alone: the others are tried again, each in a transaction of its own.
  * - Watchers are told of mail after it is durable, once per thread and transaction.
- * - The write-ahead log is checkpointed when the store is idle; inside a commit only if it never was.
+ * - The write-ahead log is checkpointed when the store is idle, and by another thread where it is long: a commit never
+ *   waits for the disk but where its durability asks for that. A log that is very long is not written to until it was
+ *   checkpointed whole, so that it begins anew: commits wait for that, the event loop does not.
  * - After `scrub` the log is truncated as soon as nobody reads from it; no reader is ever waited for.
  */
 import { systemClock } from '../../../core/clock.js'
 import { storeClosed } from '../../checks.js'
+import type { Checkpoint } from './checkpoint-thread.js'
 import type { Database, Query } from './driver.js'
 import { PartRefused, sqliteFailure } from './rows.js'
 
@@ -29,7 +32,17 @@ export interface WriterHooks {
   readonly settled: () => void
 }
 
+/** Copies the log into the database on another thread. */
+export interface Checkpoints {
+  run(): Promise<Checkpoint>
+  close(): Promise<void>
+}
+
 const idleMs = 100
+/** A checkpoint by another thread is worth it after so many writes. */
+const manyWrites = 1_000
+/** Pages in a log that is not written to any more until it was checkpointed whole: 64 MB. */
+const longLog = 16_000
 const lockPatienceMs = 5_000
 
 /** Truncates the log to an empty file; false when a reader uses it now. */
@@ -48,14 +61,22 @@ export class Writer {
   private cancelIdle: (() => void) | undefined
   private lastFlushAt = 0
   private scrubbing = false
+  /** Since the last checkpoint. */
+  private writes = 0
+  private transactions = 0
+  private checkpointing = false
+  /** Until the log is checkpointed whole. */
+  private holding = false
   private readonly database: Database
   private readonly hooks: WriterHooks
+  private readonly checkpoints: Checkpoints
   private readonly checkpoint: Query
   private readonly truncate: Query
 
-  constructor(database: Database, hooks: WriterHooks) {
+  constructor(database: Database, hooks: WriterHooks, checkpoints: Checkpoints) {
     this.database = database
     this.hooks = hooks
+    this.checkpoints = checkpoints
     this.checkpoint = database.query('PRAGMA wal_checkpoint(PASSIVE)')
     this.truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')
   }
@@ -67,7 +88,7 @@ export class Writer {
         return
       }
       // The host hands over everything that is ready in one go, so a microtask is late enough.
-      if (this.queue.length === 0) queueMicrotask(() => this.flush())
+      if (this.queue.length === 0 && !this.holding) queueMicrotask(() => this.flush())
       this.queue.push({
         apply: (arrived) => {
           const result = write(arrived)
@@ -99,7 +120,42 @@ export class Writer {
     for (const acknowledge of acknowledgements) acknowledge()
     if (arrived.size > 0) this.hooks.arrived(arrived)
     this.lastFlushAt = systemClock.now()
+    this.transactions++
+    this.writes += writes.length
+    if (this.writes >= manyWrites) this.startCheckpoint()
     this.cancelIdle ??= this.checkpointWhenIdle()
+  }
+
+  private startCheckpoint(): void {
+    if (!this.checkpointing) void this.checkpointBeside()
+  }
+
+  /** That it fails loses nothing: the log stays, and SQLite itself makes a checkpoint in a commit at last. */
+  private async checkpointBeside(): Promise<void> {
+    this.checkpointing = true
+    this.writes = 0
+    const { transactions } = this
+    try {
+      const { frames, copied } = await this.checkpoints.run()
+      if (!this.open) return
+      const isWhole = frames === copied && transactions === this.transactions
+      if (isWhole) this.hooks.settled()
+      else if (frames > longLog && !this.holding) {
+        this.holding = true
+        await this.checkpointBeside()
+      }
+    } catch (thrown) {
+      process.emitWarning(sqliteFailure('write', thrown))
+    } finally {
+      this.checkpointing = false
+      if (this.holding) this.resume()
+      if (this.open && transactions !== this.transactions) this.cancelIdle ??= this.checkpointWhenIdle()
+    }
+  }
+
+  private resume(): void {
+    this.holding = false
+    if (this.open) this.flush()
   }
 
   /** Removes deleted data from the log, too. */
@@ -109,10 +165,11 @@ export class Writer {
   }
 
   /** Flushes, then empties the log. Later writes are refused. */
-  close(): void {
+  async close(): Promise<void> {
     this.flush()
     this.open = false
     this.cancelIdle?.()
+    await this.checkpoints.close()
     if (this.truncate.one()?.[0] === 0) this.hooks.settled()
   }
 
@@ -146,6 +203,7 @@ export class Writer {
   private tryCheckpoint(): void {
     try {
       if (this.scrubbing) this.cut()
+      else if (this.checkpointing || this.transactions >= manyWrites) this.startCheckpoint()
       else {
         const [busy, frames, written] = this.checkpoint.one() ?? []
         if (busy === 0 && frames === written) this.hooks.settled()
