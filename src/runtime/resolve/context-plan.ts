@@ -47,7 +47,7 @@ export function planReduction(state: ThreadState, options: WindowOptions): Conte
     const isRequest = seen.role === 'user' && message.side === undefined && !message.silent
     return [{ number, message: seen, isRequest }]
   })
-  const first = firstToStay(shown, rule.target / 2 / view.tokensPerChar)
+  const first = firstToStay(shown, rule.target / 2 / view.tokensPerChar, view.archived)
   const before = shown.slice(0, first)
   const summarised = view.summary ? charsOfSummary(view.summary.text) : 0
   return {
@@ -63,18 +63,21 @@ export function planReduction(state: ThreadState, options: WindowOptions): Conte
   }
 }
 
-/** The index of the first message that stays as it is. `room`: characters that may. */
-function firstToStay(shown: readonly Shown[], room: number): number {
+/**
+ * The index of the first message that stays as it is. `room`: characters that may; `archived`: what comes before this
+ * number was archived (CX1: never taken back, though there may be room for markers that were long results).
+ */
+function firstToStay(shown: readonly Shown[], room: number, archived: number): number {
   let first = Math.max(
     0,
     shown.findLastIndex(({ message }) => message.role === 'assistant'),
   )
   let kept = sum(shown.slice(first).map(({ message }) => charsOf(message)))
   for (let index = first - 1; index >= 0; index--) {
-    const message = shown[index]?.message
-    kept += charsOf(message)
-    if (kept > room) break
-    if (message?.role !== 'tool') first = index
+    const entry = shown[index]
+    kept += charsOf(entry?.message)
+    if (!entry || kept > room || entry.number < archived) break
+    if (entry.message.role !== 'tool') first = index
   }
   return first
 }
