@@ -54,11 +54,20 @@ export const steadyClock: Clock = {
 }
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
+const idLength = 20
+
+/** Bytes for many ids: a call of the system for each costs more than all else that an id needs. */
+const drawn = new Uint8Array(64 * idLength)
+let used = drawn.length
 
 export const systemRandom: Random = {
   id() {
+    if (used === drawn.length) {
+      crypto.getRandomValues(drawn)
+      used = 0
+    }
     let id = ''
-    for (const byte of crypto.getRandomValues(new Uint8Array(20))) id += alphabet[byte & 31]
+    for (const end = used + idLength; used < end; used++) id += alphabet[(drawn[used] ?? 0) & 31]
     return id
   },
   fraction: () => Math.random(),
