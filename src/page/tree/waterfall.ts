@@ -2,7 +2,7 @@
  * The waterfall: one time axis over the rows in sight, drawn on a canvas beside them. It is decoration: the numbers of
  * every bar are in the details of its row. It reads the same colours as the rest of the page.
  */
-import { timeOfDay } from '../kit/format.js'
+import { durationWords, timeOfDay } from '../kit/format.js'
 import { rowHeight } from '../kit/rows.js'
 import type { PageSpan, TreeStore } from '../store/tree-store.js'
 import { isOver } from '../store/below.js'
@@ -46,6 +46,8 @@ function paletteOf(canvas: HTMLCanvasElement): Palette {
 }
 
 const headHeight = 24
+/** Of the words that say what lies beyond the edge. */
+const laterWidth = 110
 const barTop = 7
 const barHeight = 10
 
@@ -145,7 +147,7 @@ class Pen {
       context.moveTo(x, at === 0 ? headHeight : headHeight - 5)
       context.lineTo(x, size.height)
       context.stroke()
-      if (x + 60 > size.width) break
+      if (x + 60 > size.width - (this.#later ? laterWidth : 0)) break
       context.fillStyle = this.#colour('muted')
       context.fillText(at === 0 ? timeOfDay(from) : `+${tickWords(at)}`, x + 4, headHeight / 2)
     }
@@ -242,7 +244,8 @@ class Pen {
   now(): void {
     const { now, size, isLive } = this.#view
     const x = Math.round(this.#x(now)) - 0.5
-    if (x < 0 || x > size.width) return
+    if (x > size.width) return this.#sayLater()
+    if (x < 0) return
     const context = this.#context
     context.strokeStyle = this.#colour(isLive ? 'now' : 'muted')
     context.setLineDash(isLive ? [] : [3, 3])
@@ -251,6 +254,22 @@ class Pen {
     context.lineTo(x, size.height)
     context.stroke()
     context.setLineDash([])
+  }
+
+  /** How long what is still open goes on beyond the edge; undefined where it does not. */
+  get #later(): number | undefined {
+    const { store, now, window: between } = this.#view
+    return now > between[1] && store.below(store.root).open > 0 ? now - between[1] : undefined
+  }
+
+  /** Nothing is cut without a word. */
+  #sayLater(): void {
+    if (this.#later === undefined) return
+    const context = this.#context
+    context.fillStyle = this.#colour('muted')
+    context.textAlign = 'right'
+    context.fillText(`+${durationWords(this.#later)} to now ›`, this.#view.size.width - 4, headHeight / 2)
+    context.textAlign = 'left'
   }
 }
 
