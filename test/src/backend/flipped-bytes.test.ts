@@ -2,7 +2,7 @@
  * No byte on the disk ends the process: a store is damaged at many places, and each time asked for everything it has.
  */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -90,6 +90,15 @@ it.each([
   ['a tree that is deleted cannot be removed', 8_196, 0x01],
 ])('P2: where %s (byte %i of skein.db), whoever asks is told at once', async (_, at, xor) => {
   expect(await useDamaged('closed', [['skein.db', at, xor]])).toEqual(allFine(1))
+})
+
+it('P2: where the words that declare a row number are not text any more, the process goes on', async () => {
+  const bytes = readFileSync(join(home, 'closed', 'skein.db'))
+  const flips: Flip[] = []
+  for (let at = bytes.indexOf('PRIMARY KEY'); at >= 0; at = bytes.indexOf('PRIMARY KEY', at + 1))
+    flips.push(['skein.db', at + 3, 0x80])
+  expect(flips.length).toBeGreaterThan(3)
+  expect(await useDamaged('closed', flips)).toEqual(allFine(flips.length))
 })
 
 it('a store that lost its log and its shared memory is the one that was closed last', async () => {

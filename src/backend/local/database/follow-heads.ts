@@ -14,7 +14,7 @@ import type { HeadChange, HeadFollower, StoredHead } from '../../port.js'
 import { tell } from '../../topics.js'
 import type { Database } from './driver.js'
 import { headColumns, headOfRow } from './heads.js'
-import { bytesColumn, integer, integerColumn, reading, text } from './rows.js'
+import { bytesColumn, integer, integerColumn, reading, text, keyColumn } from './rows.js'
 import { notRemoved } from './schema.js'
 
 /** Calls `ring` after commits, and when some may have been missed. Returns what stops it. */
@@ -39,18 +39,18 @@ function prepare(database: Database) {
          coalesce((SELECT ${integerColumn('value')} FROM meta WHERE name = 'removals'), 0)`,
     ),
     page: database.query(
-      `SELECT tid, ${headColumns} FROM threads WHERE tid > ? AND ${notRemoved} ORDER BY tid LIMIT ${pageSize}`,
+      `SELECT ${keyColumn('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${notRemoved} ORDER BY tid LIMIT ${pageSize}`,
     ),
     changed: database.query(
-      `SELECT last, tid, ${headColumns}
+      `SELECT last, ${keyColumn('tid')}, ${headColumns}
        FROM (SELECT max(position) AS last, tid AS of FROM journal WHERE position > ? GROUP BY tid)
        CROSS JOIN threads ON threads.tid = of
        WHERE ${notRemoved} ORDER BY last`,
     ),
-    one: database.query(`SELECT tid, ${headColumns} FROM threads WHERE id = ? AND ${notRemoved}`),
+    one: database.query(`SELECT ${keyColumn('tid')}, ${headColumns} FROM threads WHERE id = ? AND ${notRemoved}`),
     removed: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed`),
     roots: database.query(
-      `SELECT ${bytesColumn('id')}, tid, ${integerColumn('created')} FROM threads WHERE id = root AND ${notRemoved}`,
+      `SELECT ${bytesColumn('id')}, ${keyColumn('tid')}, ${integerColumn('created')} FROM threads WHERE id = root AND ${notRemoved}`,
     ),
   }
 }

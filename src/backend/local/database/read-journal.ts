@@ -10,7 +10,7 @@
 import type { JournalRange, StoredEntry } from '../../port.js'
 import { listedAtOnce } from '../../checks.js'
 import type { Database, Query, Row } from './driver.js'
-import { corrupt, integer, json, integerColumn, bytesColumn, text } from './rows.js'
+import { corrupt, integer, json, integerColumn, bytesColumn, text, keyColumn } from './rows.js'
 import { notRemoved } from './schema.js'
 
 export interface JournalReader {
@@ -35,9 +35,11 @@ const ofThread = `FROM journal
     AND first + count > ?2 + 1
   ORDER BY first LIMIT ?3`
 const columns = 'position, first, count, hash, body'
-const safeColumns = ['position', ...['first', 'count'].map(integerColumn), ...['hash', 'body'].map(bytesColumn)].join(
-  ', ',
-)
+const safeColumns = [
+  keyColumn('position'),
+  ...['first', 'count'].map(integerColumn),
+  ...['hash', 'body'].map(bytesColumn),
+].join(', ')
 const packedColumns = [
   `'[' || group_concat(position || ',' || first || ',' || count) || ']'`,
   'group_concat(hash, char(30))',
@@ -47,7 +49,9 @@ const packedColumns = [
   .join(', ')
 
 export function createJournalReader(database: Database): JournalReader {
-  const rowOf = database.query(`SELECT tid, ${integerColumn('seq')} FROM threads WHERE id = ? AND ${notRemoved}`)
+  const rowOf = database.query(
+    `SELECT ${keyColumn('tid')}, ${integerColumn('seq')} FROM threads WHERE id = ? AND ${notRemoved}`,
+  )
   const packed = database.query(`SELECT ${packedColumns} FROM (SELECT ${columns} ${ofThread})`)
   const rows = database.query(`SELECT ${safeColumns} ${ofThread}`)
 
@@ -114,7 +118,7 @@ function createTreeReader(database: Database): JournalReader['readTree'] {
   const near = `FROM journal CROSS JOIN threads USING (tid)
     WHERE position > ? AND position <= ? AND threads.root = ? AND ${notRemoved} ORDER BY position LIMIT ?`
   // The positions come from the index alone; only the chosen rows are fetched.
-  const far = `SELECT journal.position AS p FROM threads INDEXED BY threads_root
+  const far = `SELECT ${keyColumn('journal.position')} AS p FROM threads INDEXED BY threads_root
     CROSS JOIN journal INDEXED BY journal_thread ON journal.tid = threads.tid
     WHERE threads.root = ? AND ${notRemoved} AND +journal.position > ? ORDER BY p LIMIT ?`
   const finder = (inWindow: Query, byThreads: Query) => (root: string, after: number, limit: number) => {
@@ -129,7 +133,7 @@ function createTreeReader(database: Database): JournalReader['readTree'] {
       `SELECT ${row} FROM (${far}) CROSS JOIN journal ON position = p CROSS JOIN threads USING (tid) ORDER BY position`,
     ),
   )
-  const positions = finder(database.query(`SELECT position ${near}`), database.query(far))
+  const positions = finder(database.query(`SELECT ${keyColumn('position')} ${near}`), database.query(far))
   const at = database.query(
     `SELECT ${row} FROM journal CROSS JOIN threads USING (tid) WHERE position = ? AND ${notRemoved}`,
   )

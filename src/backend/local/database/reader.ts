@@ -13,7 +13,7 @@ import { LocalHeadFollower } from './follow-heads.js'
 import type { Bell } from './follow-heads.js'
 import { createLocalHeads } from './heads.js'
 import { createJournalReader } from './read-journal.js'
-import { blobKey, bytesIn, corrupt, damageIn, integer, json, bytesColumn, reading, text } from './rows.js'
+import { blobKey, bytesIn, corrupt, damageIn, integer, json, bytesColumn, reading, text, keyColumn } from './rows.js'
 import { notRemoved } from './schema.js'
 
 export interface StoreReader {
@@ -26,7 +26,7 @@ export interface StoreReader {
 
 export function createStoreReader(database: Database, bell: Bell, assertOpen: () => void): StoreReader {
   const mail = database.query(
-    `SELECT number, ${bytesColumn('id')}, ${bytesColumn('body')} FROM mail
+    `SELECT ${keyColumn('number')}, ${bytesColumn('id')}, ${bytesColumn('body')} FROM mail
      WHERE thread = ? AND number > ? ORDER BY number`,
   )
   const waiting = database.query(`SELECT DISTINCT ${bytesColumn('thread')} FROM mail`)

@@ -9,7 +9,7 @@
 import { blobsNamedIn } from '../../checks.js'
 import type { Removal, RemovalResult } from '../../port.js'
 import type { Database } from './driver.js'
-import { blobKey, integer, integerColumn, bytesColumn, text } from './rows.js'
+import { blobKey, integer, integerColumn, bytesColumn, text, keyColumn } from './rows.js'
 import { notRemoved } from './schema.js'
 
 /** How much one slice deletes. */
@@ -35,10 +35,10 @@ function prepare(database: Database) {
     unswept: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'unswept'`),
     next: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed LIMIT 1`),
     threads: database.query(
-      `SELECT tid, ${bytesColumn('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
+      `SELECT ${keyColumn('tid')}, ${bytesColumn('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
     ),
     collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
-    removedThread: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${notRemoved})`),
+    removedThread: database.query(`SELECT ${keyColumn('tid')} FROM threads WHERE id = ? AND NOT (${notRemoved})`),
     floor: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
     dropEntries: database.write(
       'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE tid = ? LIMIT ?)',

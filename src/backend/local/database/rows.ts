@@ -26,6 +26,12 @@ const restore = 'Restore the folder from a back-up (skein doctor says what else 
 /** A text column in a query, which must ask for bytes (DR3). */
 export const bytesColumn = (column: string): string => `CAST(${column} AS BLOB)`
 
+/**
+ * The number of a row in a query: SQLite lets it be nothing else. Not the bare column, which brings the words of its
+ * declaration along: text of the file (DR3).
+ */
+export const keyColumn = (column: string): string => `+${column}`
+
 /** An integer column in a query: a value that was damaged into another type becomes empty bytes. */
 export const integerColumn = (column: string): string => `iif(typeof(${column}) IN ('integer', 'null'), ${column}, x'')`
 

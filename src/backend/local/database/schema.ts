@@ -17,7 +17,7 @@ import { openDatabase } from './driver.js'
 import { refuseEmptied } from '../files/mark.js'
 import { makePrivate } from '../files/private-file.js'
 import type { Database } from './driver.js'
-import { blobKey, integer, integerColumn, bytesColumn, text } from './rows.js'
+import { blobKey, integer, integerColumn, bytesColumn, text, keyColumn } from './rows.js'
 import { emptyLog } from './writer.js'
 
 export type Durability = 'process' | 'power'
@@ -106,10 +106,12 @@ export async function openForOwner(path: string, durability: Durability): Promis
 /** J10: the blobs that the journals of an older version name. */
 function addBlobReferences(database: Database): void {
   const page = database.query(
-    `SELECT position, ${integerColumn('tid')}, ${bytesColumn('body')} FROM journal
+    `SELECT ${keyColumn('position')}, ${integerColumn('tid')}, ${bytesColumn('body')} FROM journal
      WHERE position > ? ORDER BY position LIMIT 200`,
   )
-  const rootOf = database.query('SELECT r.tid FROM threads t JOIN threads r ON r.id = t.root WHERE t.tid = ?')
+  const rootOf = database.query(
+    `SELECT ${keyColumn('r.tid')} FROM threads t JOIN threads r ON r.id = t.root WHERE t.tid = ?`,
+  )
   const add = database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)')
   for (let after = 0, more = true; more;) {
     const rows = page.all(after)

@@ -14,7 +14,7 @@ import type { Database, Value } from './driver.js'
 import { markNote } from '../files/mark.js'
 import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
-import { blobKey, integer, integerColumn, PartRefused } from './rows.js'
+import { blobKey, integer, integerColumn, PartRefused, keyColumn } from './rows.js'
 import { notRemoved } from './schema.js'
 
 interface KnownThread {
@@ -32,7 +32,7 @@ function prepare(database: Database) {
   return {
     ...prepareCounts(database),
     find: database.query(
-      `SELECT tid, ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads WHERE id = ? AND ${notRemoved}`,
+      `SELECT ${keyColumn('tid')}, ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads WHERE id = ? AND ${notRemoved}`,
     ),
     create: database.write(
       `INSERT INTO threads (
