@@ -93,9 +93,10 @@ export const definitions: Section = {
       'A1: the call waits, durably, with all that someone needs to decide; approved, it runs',
       'A1: a function decides, and one that throws lets nothing run',
     ),
-    open(
-      'The function of `needsApproval` is given the state',
-      'it is given the id of the thread, and no test looks at that',
+    proved(
+      'The function of `needsApproval` is given the state: its thread, and the contexts as they are',
+      'D4: the function of needsApproval is given the thread and the contexts, as they are when the call is asked for',
+      'D4: a context that the function needs and nobody has set lets nothing run, and says so',
     ),
     proved(
       '`approvalPrompt` and `approvalDefaults` reach whoever decides',
