@@ -118,7 +118,10 @@ export const definitions: Section = {
       'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a ' +
         'restart asks…',
     ),
-    open('`cpu: true` gives a body a worker to itself', 'no test sees that it is alone there'),
+    proved(
+      '`cpu: true` gives a body a worker to itself',
+      'D4: cpu gives a body a worker to itself, while others share theirs',
+    ),
     proved(
       '`revert` undoes an effect',
       'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',
