@@ -83,7 +83,10 @@ export const threads: Section = {
       'F3: a body reads what it declares, and nothing else',
       'F3: a secret in a thrown error, a result, a log or an event is masked before anyone else sees it',
     ),
-    open('It is only inside the worker that runs that tool', 'no test looks for it in another worker'),
+    proved(
+      'It is only inside the worker that runs that tool',
+      'F3: a secret is in the memory of the worker that runs the tool which declares it, and of no other',
+    ),
     proved(
       'It is redacted by its value in results, logs and events',
       'F3: a secret in a thrown error, a result, a log or an event is masked before anyone else sees it',
