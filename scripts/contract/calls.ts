@@ -1,5 +1,5 @@
 /** T · Tools. T1 to T9: what happens to a call, from the args that a model sent to the result that it reads. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const calls: Section = {

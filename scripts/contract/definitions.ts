@@ -1,5 +1,5 @@
 /** D · Definitions. What is defined, and what becomes of it when an app is loaded. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const definitions: Section = {

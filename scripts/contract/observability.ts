@@ -1,5 +1,5 @@
 /** O · Observability. What an operator sees. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const observability: Section = {
