@@ -62,7 +62,7 @@ async function bench({ out, onStop }: CommandContext, { store, nats, url, second
     const on = async (backend: Store): Promise<Skein> =>
       (skein = await createSkein({ app, backend, limits: { repetition: false } }))
     const inMemory = await on(memory())
-    await turnOf(inMemory, 'child')
+    await turnOf(inMemory, 'child', 'done')
     const startMs = steadyClock.now()
     const ofMemory = await measured(inMemory, seconds * 500)
     await inMemory.close()
@@ -102,6 +102,7 @@ const refuseFolder =
 
 const stepsOfTurn = 50
 const childrenOfTurn = 32
+const measuredAnswer = 'all done'
 
 async function definitions(): Promise<readonly Definition[]> {
   const { defineAgent, defineModel, definePrompt, defineTool } = await import('../../../index.js')
@@ -119,7 +120,7 @@ async function definitions(): Promise<readonly Definition[]> {
   const children = Array.from({ length: childrenOfTurn }, () => ({ tool: 'child', args: { message: 'go' } }))
   return [
     defineTool({ name: 'work', description: 'Works.', args: z.object({}), execute: () => 'worked' }),
-    ...agent('worker', ({ step }) => (step < stepsOfTurn ? { calls: work } : 'done'), ['work']),
+    ...agent('worker', ({ step }) => (step < stepsOfTurn ? { calls: work } : measuredAnswer), ['work']),
     ...agent('lead', ({ step, messages }) => (step === 0 ? { calls: children } : answerOf(messages)), [
       { name: 'child' },
     ]),
@@ -127,10 +128,10 @@ async function definitions(): Promise<readonly Definition[]> {
   ]
 }
 
-/** Done, if all children are: what fails early would be fast. */
+/** Another one than that of a child, if all children have answered: what fails early would be fast. */
 function answerOf(messages: readonly { readonly role: string; readonly text: string }[]): string {
   const answers = messages.filter(({ role }) => role === 'tool')
-  return answers.length === childrenOfTurn && answers.every(({ text }) => text === 'done') ? 'done' : 'failed'
+  return answers.length === childrenOfTurn && answers.every(({ text }) => text === 'done') ? measuredAnswer : 'failed'
 }
 
 async function measured(skein: Skein, budgetMs: number): Promise<Figures> {
@@ -153,11 +154,11 @@ async function undisturbedMs(skein: Skein, agent: string, budgetMs: number): Pro
 }
 
 /** How long the turn of a new thread takes, in ms. */
-async function turnOf(skein: Skein, agent: string): Promise<number> {
+async function turnOf(skein: Skein, agent: string, answer = measuredAnswer): Promise<number> {
   const thread = await skein.threads.create({ agent })
   const start = steadyClock.now()
   const { stopReason, detail, text } = await thread.send('go').result()
   const ms = steadyClock.now() - start
-  if (stopReason === 'completed' && text === 'done') return ms
+  if (stopReason === 'completed' && text === answer) return ms
   throw new Error(`the turn of ${agent} was not done: ${stopReason} ${detail ?? text}`)
 }
