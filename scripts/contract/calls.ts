@@ -1,5 +1,5 @@
 /** T · Tools. T1 to T9: what happens to a call, from the args that a model sent to the result that it reads. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const calls: Section = {
@@ -155,7 +155,7 @@ export const calls: Section = {
       'T5: equal calls of a run are run once, in one step too, and a hit says so',
     ),
     proved('A hit is not an execution', 'T5, T7: a hit is no execution'),
-    open('A hit counts as a call', 'no test has a cached call against `maxToolCalls`'),
+    proved('A hit counts as a call', 'T5, L1: a cached hit is a call like any other, and its body does not run'),
   ),
   T6: item(
     'Retries with backoff, and a circuit breaker',
@@ -254,6 +254,9 @@ export const calls: Section = {
       'T9: setting without a schema, or against it, is an error',
       'T9: without a schema, or against it, setting is an error and changes nothing',
     ),
-    open('`setShared` without a `sharedSchema` is an error', 'it does not compile; no test calls it all the same'),
+    proved(
+      '`setShared` without a `sharedSchema` is an error',
+      'T9: without a schema, or against it, setting is an error and changes nothing',
+    ),
   ),
 }

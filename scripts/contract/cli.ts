@@ -1,5 +1,5 @@
 /** C · Command line. The `skein` command. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const cli: Section = {
@@ -56,7 +56,10 @@ export const cli: Section = {
       'C1, P4: rewind is blocked with the report, undoes with --revert, and goes back; all through a server, too',
       'C1, P4: an experiment runs forks of each variant, prints what each did, and keeps them by tags',
     ),
-    open('`bench`'),
+    proved(
+      '`bench`',
+      'C1: bench measures memory and a folder, leaves nothing behind, and refuses what it cannot measure',
+    ),
     proved(
       '`sim`, `export`, `replay`',
       'B8, C1: sim runs the simulation of a file: 0 with what happened, 1 with the seed that fails, 4 without one',

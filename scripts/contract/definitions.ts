@@ -1,5 +1,5 @@
 /** D · Definitions. What is defined, and what becomes of it when an app is loaded. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const definitions: Section = {
@@ -93,9 +93,10 @@ export const definitions: Section = {
       'A1: the call waits, durably, with all that someone needs to decide; approved, it runs',
       'A1: a function decides, and one that throws lets nothing run',
     ),
-    open(
-      'The function of `needsApproval` is given the state',
-      'it is given the id of the thread, and no test looks at that',
+    proved(
+      'The function of `needsApproval` is given the state: its thread, and the contexts as they are',
+      'D4: the function of needsApproval is given the thread and the contexts, as they are when the call is asked for',
+      'D4: a context that the function needs and nobody has set lets nothing run, and says so',
     ),
     proved(
       '`approvalPrompt` and `approvalDefaults` reach whoever decides',
@@ -117,7 +118,10 @@ export const definitions: Section = {
       'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a ' +
         'restart asks…',
     ),
-    open('`cpu: true` gives a body a worker to itself', 'no test sees that it is alone there'),
+    proved(
+      '`cpu: true` gives a body a worker to itself',
+      'D4: cpu gives a body a worker to itself, while others share theirs',
+    ),
     proved(
       '`revert` undoes an effect',
       'T10, P4: reverts run newest first, each under the key of its call, and then the thread goes back',

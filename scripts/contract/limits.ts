@@ -34,7 +34,18 @@ export const limits: Section = {
       'L1, L2: holds for the life of a thread and all below it; what is spent ends the turn with what there is',
       'L2: 0 means zero; calls are budgeted too, and a budget of one kind limits no other',
     ),
-    open('`maxWallClockMs` and `maxParallelTools` for a whole tree', 'they are of a turn'),
+    proved(
+      '`maxWallClockMs` holds for all that a turn waits for, at every depth',
+      'L1: it ends all that the turn waits for, however far below and however late that began',
+    ),
+    open(
+      '`maxWallClockMs` for children that nobody waits for',
+      'each of their turns has its own: they outlive the turn that began them, by design',
+    ),
+    open(
+      '`maxParallelTools` for a whole tree',
+      'it is of a thread; threads of a tree may be on several hosts, and on each the pool bounds what runs',
+    ),
     proved(
       'A breach is a clean stop with a reason code and the partial result',
       'L1: maxTokens stops before the next model call, with what there is; another turn has its own',

@@ -1,5 +1,5 @@
 /** O · Observability. What an operator sees. */
-import { item, open, proved } from './clause.js'
+import { item, proved } from './clause.js'
 import type { Section } from './clause.js'
 
 export const observability: Section = {
@@ -53,7 +53,7 @@ export const observability: Section = {
       'O2: per step, thread, subtree and model; what each child and all below it spent is told with its answer',
       'O2: what a child that stays did for others comes up too, when it rests',
     ),
-    open('Per step', 'the record of each reply has it; no test reads it there'),
+    proved('Per step', 'O2: the record of each reply has what that step used and cost'),
     proved(
       'Cost as the provider says it, or by the prices of the definition',
       'O2: %s: cached tokens are counted, and cost what they cost',

@@ -19,7 +19,10 @@ export const threads: Section = {
       'F6: is what tools see, in any process, and is kept over a restart',
       'L1, L2: holds for the life of a thread and all below it; what is spent ends the turn with what there is',
     ),
-    open('It has a todo list', 'no test has a model write one (T12)'),
+    proved(
+      'It has a todo list',
+      'T12, F1: a model finds its todo list as it left it, in a later turn and after a restart',
+    ),
     proved(
       "Its files are no other thread's",
       'F5, F1: nothing is shared with another thread, and a client in another process reads and writes the same',
@@ -29,7 +32,10 @@ export const threads: Section = {
       "Its variables are no other thread's",
       'F1, F2: a child reads neither its sibling’s variables nor its files, by whatever path, name or reference',
     ),
-    open("Its key-value store, contexts and todo list are no other thread's", 'no test looks from another thread'),
+    proved(
+      "Its key-value store, contexts and todo list are no other thread's",
+      'F1: its todo list, values and contexts are no other thread’s, be it beside it or below it',
+    ),
   ),
   F2: item(
     'Env lookup order, waiting for missing values, inheritance by scope',
@@ -77,7 +83,10 @@ export const threads: Section = {
       'F3: a body reads what it declares, and nothing else',
       'F3: a secret in a thrown error, a result, a log or an event is masked before anyone else sees it',
     ),
-    open('It is only inside the worker that runs that tool', 'no test looks for it in another worker'),
+    proved(
+      'It is only inside the worker that runs that tool',
+      'F3: a secret is in the memory of the worker that runs the tool which declares it, and of no other',
+    ),
     proved(
       'It is redacted by its value in results, logs and events',
       'F3: a secret in a thrown error, a result, a log or an event is masked before anyone else sees it',

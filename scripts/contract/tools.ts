@@ -25,9 +25,9 @@ export const tools: Section = {
       'T10: the key is the same for every try of a call, and another for an equal call of the same step',
       'AT3, T10: two calls with one id are two calls, and each gets its own result',
     ),
-    open(
+    proved(
       'The key is derived from the tool and the canonical args too',
-      'no test has two calls that differ in these alone',
+      'T10: the key is derived from the tool and its args too, whatever the order of their fields',
     ),
     proved(
       'After a crash an idempotent effect runs again with the same key',
@@ -97,7 +97,11 @@ export const tools: Section = {
       'T11: cmd has 8,192 characters at most, args 128 of 8,192, time an hour',
       'T11: cmd has 8,192 characters at most, args 128 of 8,192',
     ),
-    open('A command that says nothing of time has 60 s', 'no test sees the default'),
+    proved(
+      'A command that says nothing of time has 60 s',
+      'T11: a command that says nothing of time has 60 s',
+      'T11: the pool ends a command that says nothing of time, and does not end by itself, after 60 s',
+    ),
     proved(
       '`bash` takes `{ cmd, args, opts: { cwd } }`; pipes go through `sh -lc`',
       'T11: is not parsed, nor are its args',
@@ -143,7 +147,10 @@ export const tools: Section = {
       'T12: update changes items by id and leaves the rest',
       'T12: the tool keeps the list with the thread, and sets it only when it changed',
     ),
-    open('The thread keeps that list over turns and restarts', 'no test has a model call it'),
+    proved(
+      'The thread keeps that list over turns and restarts',
+      'T12, F1: a model finds its todo list as it left it, in a later turn and after a restart',
+    ),
     proved(
       'It takes `expectedVersion`, and at most one item is in progress',
       '%s is refused, with the version as it is',
@@ -216,7 +223,7 @@ export const tools: Section = {
       'T14, WP2: a body that does not hear the abort (%s) loses its thread; what shared it begins again',
       'T14, B9: cancel ends a turn whose tool loops for ever; the thread and the pool go on',
     ),
-    open('The grace is 1 s by default', 'no test sees the default'),
+    proved('The grace is 1 s by default', 'T14: the grace is 1 s by default'),
     proved(
       'What shared the worker goes on elsewhere',
       'T14, WP2: a body that does not hear the abort (%s) loses its thread; what shared it begins again',

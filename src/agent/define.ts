@@ -199,8 +199,10 @@ interface ToolFields<
   readonly contextSchema?: Local
   readonly sharedSchema?: Shared
   readonly variables?: readonly Variable[]
-  /** A person must approve the call before the body runs. */
-  readonly needsApproval?: boolean | Body<ParsedOf<Args>, { readonly threadId: string }, boolean | Promise<boolean>>
+  /** A person must approve the call before it runs. A function reads the contexts as they are before the step. */
+  readonly needsApproval?:
+    | boolean
+    | Body<ParsedOf<Args>, Pick<StateOf<Local, Shared>, 'threadId' | 'local' | 'shared'>, boolean | Promise<boolean>>
   readonly approvalPrompt?: string
   /** Passed to the approver, for instance to fill in a form. */
   readonly approvalDefaults?: Json

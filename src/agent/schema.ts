@@ -163,7 +163,7 @@ const forms = {
     sharedSchema: schema.optional(),
     variables,
     needsApproval: z
-      .union([z.boolean(), body], 'must be true, false or a function (args, { threadId }) => boolean')
+      .union([z.boolean(), body], 'must be true, false or a function (args, state) => boolean')
       .optional(),
     approvalPrompt: z.string().optional(),
     approvalDefaults: z.json().optional(),

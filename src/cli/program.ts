@@ -119,6 +119,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'check whether Skein can run here: Node, store, server, app',
     load: () => import('./commands/doctor.js'),
   },
+  bench: {
+    summary: 'measure what Skein costs on this machine',
+    load: () => import('./commands/testing/bench.js'),
+  },
   export: { summary: 'write a thread into a file', load: () => import('./commands/testing/export.js') },
   replay: {
     summary: 'ask the definitions of today for what a recorded thread did',

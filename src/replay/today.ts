@@ -83,7 +83,7 @@ export class Today {
     const allowed = by === undefined ? this.app.tools.keys() : (this.app.tools.get(by)?.uses ?? [])
     return recordCall(
       this.#definitions,
-      { threadId: state.id, allowed: new Set(allowed), ...defined({ guard: state.lineage.guard }) },
+      { thread: state, allowed: new Set(allowed), ...defined({ guard: state.lineage.guard }) },
       { tool, args },
     )
   }

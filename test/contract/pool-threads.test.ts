@@ -1,11 +1,14 @@
 /** The pool of worker threads: what only threads can do, and what only they can suffer. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { App } from '../../src/agent/app.js'
 import { createCancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
+import { manualClock } from '../../src/core/manual-clock.js'
 import { createPool } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
-import { deferred } from '../helpers/deferred.js'
+import { toSettings } from '../../src/runtime/options.js'
+import { deferred, until } from '../helpers/deferred.js'
 import { jobFor, testSnapshot } from './job.js'
 import type { TestSnapshot } from './job.js'
 import { createMeeting, loadPoolApp, outcomeOf, poolOptions as options, withPool } from './meeting.js'
@@ -14,6 +17,8 @@ let app: App
 beforeAll(async () => {
   app = await loadPoolApp()
 })
+
+const crowdSchema = z.object({ process: z.number(), most: z.number() })
 
 const single = (use: (pool: Pool) => Promise<void>): Promise<void> => withPool(app, { threads: 1 }, use)
 
@@ -56,6 +61,53 @@ describe('threads', () => {
   it('T14, B9: a body that loops past its time is timed out; the pool goes on', async () => {
     expect(await outcomeOf(pool, 'loops_late')).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
     expect(await outcomeOf(pool, 'where')).toMatchObject({ ok: true })
+  })
+
+  it('T14: the grace is 1 s by default', async () => {
+    const clock = manualClock()
+    await withPool(app, { ...toSettings({ app: [], clock }).pool, threads: 1, memoryMb: 48 }, async (alone) => {
+      const begins = createMeeting('deaf begins')
+      const cancel = createCancel()
+      const running = alone.run(jobFor('deaf', {}, { cancel }))
+      await begins.arrived(1)
+      begins.go()
+      const worker = await outcomeOf(alone, 'where')
+      cancel.abort(new SkeinError('CANCELLED', 'enough'))
+      clock.advance(999)
+      expect(clock.pending).toBe(1)
+      expect(await outcomeOf(alone, 'where')).toEqual(worker)
+      clock.advance(1)
+      expect((await running).outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+      expect(await outcomeOf(alone, 'where')).not.toEqual(worker)
+    })
+  })
+
+  it('T11: the pool ends a command that says nothing of time, and does not end by itself, after 60 s', async () => {
+    const clock = manualClock()
+    await withPool(app, { threads: 1, clock }, async (alone) => {
+      expect(await outcomeOf(alone, 'bash', { cmd: 'true' })).toMatchObject({ ok: true })
+      const running = outcomeOf(alone, 'bash', { cmd: 'sleep', args: ['1000'] })
+      await until('the limit to run', () => clock.pending > 0)
+      clock.advance(60_000)
+      expect(clock.pending).toBe(1)
+      clock.advance(250)
+      expect(await running).toMatchObject({
+        failure: { code: 'PROCESS_TIMEOUT', message: expect.stringContaining('did not end within 60000 ms') },
+      })
+    })
+  })
+
+  it('D4: cpu gives a body a worker to itself, while others share theirs', async () => {
+    await single(async (alone) => {
+      const several = (tool: string) => Promise.all(Array.from({ length: 4 }, () => outcomeOf(alone, tool)))
+      const [computing, waiting] = await Promise.all([several('crowd_alone'), several('crowd')])
+      const ran = (outcomes: readonly Returned['outcome'][]) =>
+        outcomes.map((outcome) => (outcome.ok ? crowdSchema.parse(outcome.value) : { process: 0, most: 0 }))
+      expect(ran(computing).map(({ most }) => most)).toEqual([1, 1, 1, 1])
+      expect(Math.max(...ran(waiting).map(({ most }) => most))).toBeGreaterThan(1)
+      const shared = new Set(ran(waiting).map((each) => each.process))
+      expect(ran(computing).filter((each) => shared.has(each.process))).toEqual([])
+    })
   })
 
   it('WT1: a call that is ended before it began never begins, and its thread lives on', async () => {

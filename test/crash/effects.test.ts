@@ -239,6 +239,37 @@ test('T10: the key is the same for every try of a call, and another for an equal
   expect(keys[2]).not.toBe(keys[0])
 })
 
+test('T10: the key is derived from the tool and its args too, whatever the order of their fields', async () => {
+  const keyOf = async (tool: string, given: Readonly<Record<string, number>>): Promise<string> => {
+    let key = ''
+    const tools = ['charge', 'refund'].map((name) =>
+      defineTool({
+        name,
+        description: name,
+        args: z.object({ cents: z.number(), fee: z.number() }),
+        sideEffect: true,
+        execute: ({ idempotencyKey }) => (key = idempotencyKey),
+      }),
+    )
+    const app = [
+      defineModel({ name: 'm', model: scriptedModel([{ calls: [{ tool, args: given }] }, 'done']) }),
+      definePrompt({ name: 'p', prompt: 'You pay.', model: 'm', tools: ['charge', 'refund'] }),
+      defineAgent({ name: 'payer', type: 'ai_human', sideA: { prompt: 'p' } }),
+      ...tools,
+    ]
+    // The same thread, step and call each time: only what is asked for differs.
+    const skein = await createSkein({ app, backend: memory() })
+    await (await skein.threads.create({ agent: 'payer', id: thread })).send('go').text()
+    await skein.close()
+    return key
+  }
+  const key = await keyOf('charge', { cents: 1, fee: 2 })
+  expect(key).toHaveLength(32)
+  expect(await keyOf('charge', { fee: 2, cents: 1 })).toBe(key)
+  expect(await keyOf('charge', { cents: 1, fee: 3 })).not.toBe(key)
+  expect(await keyOf('refund', { cents: 1, fee: 2 })).not.toBe(key)
+})
+
 test('T10, T3: effects that commute run beside each other, each after its intent', async () => {
   const gates = [deferred(), deferred()]
   const began: number[] = []

@@ -54,7 +54,15 @@ const zones: Readonly<Record<string, Zone>> = {
     ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/sim', 'src/replay', 'src/index.ts'],
   },
   'src/cli': {
-    ours: [...doors, 'src/server.ts', 'src/client.ts', 'src/observe.ts', 'src/core/defined.ts', 'src/core/point.ts'],
+    ours: [
+      ...doors,
+      'src/server.ts',
+      'src/client.ts',
+      'src/observe.ts',
+      'src/core/defined.ts',
+      'src/core/clock.ts',
+      'src/core/point.ts',
+    ],
   },
   'src/http': { ours: [...doors, 'src/core/defined.ts', 'src/core/clock.ts', 'src/core/point.ts'] },
   'src/server.ts': { ours: ['src/http'] },

@@ -47,6 +47,10 @@ const count = defineTool({
   eventSchema: z.object({ at: z.number(), of: z.number().default(10) }),
   contextSchema: z.object({ last: z.number(), seen: z.array(z.string()) }),
   sharedSchema: z.object({ total: z.number() }),
+  needsApproval: ({ to }, { local, shared }) => {
+    expectTypeOf(local).toEqualTypeOf<{ last: number; seen: string[] }>()
+    return to > shared.total
+  },
   async *execute(state, { to }) {
     expectTypeOf(state.local).toEqualTypeOf<{ last: number; seen: string[] }>()
     expectTypeOf(state.shared).toEqualTypeOf<{ total: number }>()

@@ -15,10 +15,11 @@ import { checkOptions } from '../../src/core/options.js'
 import type { Files } from '../../src/files/port.js'
 import { checkArgs } from '../../src/tools/args.js'
 import type { RunCode } from '../../src/tools/code.js'
+import { contextView, localContext, sharedContext } from '../../src/tools/context.js'
+import type { Context } from '../../src/tools/context.js'
 import { archiveReader, callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { RuntimeState, TodoValue } from '../../src/tools/own/runtime.js'
-import { changeContext, contextView } from './context.js'
-import type { Context } from './context.js'
+import { changeContext } from './context.js'
 import { presentFiles } from './files.js'
 import type { CallRecorder } from './call-recorder.js'
 
@@ -94,33 +95,24 @@ export class CallState implements RuntimeState {
     }
   }
 
-  get #context(): Context {
-    return {
-      tool: this.#tool.name,
-      field: 'contextSchema',
-      key: `context/${this.#tool.name}`,
-      schema: this.#tool.contextSchema,
-    }
-  }
-
-  get #sharedContext(): Context {
-    return { tool: this.#tool.name, field: 'sharedSchema', key: 'shared', schema: this.#tool.sharedSchema }
-  }
-
   get local(): unknown {
-    return contextView(this.#recorder.values, this.#context)
+    return this.#contextOf(localContext(this.#tool))
   }
 
   get setContext(): ToolState['setContext'] {
-    return (part) => changeContext(this.#recorder.values, this.#context, part)
+    return (part) => changeContext(this.#recorder.values, localContext(this.#tool), part)
   }
 
   get shared(): unknown {
-    return contextView(this.#recorder.values, this.#sharedContext)
+    return this.#contextOf(sharedContext(this.#tool))
   }
 
   get setShared(): ToolState['setShared'] {
-    return (part) => changeContext(this.#recorder.values, this.#sharedContext, part)
+    return (part) => changeContext(this.#recorder.values, sharedContext(this.#tool), part)
+  }
+
+  #contextOf(context: Context): unknown {
+    return contextView(context, (key) => this.#recorder.values.readNow(key))
   }
 
   get progress(): ToolState['progress'] {

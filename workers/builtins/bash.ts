@@ -9,6 +9,7 @@ import { Bash, getCommandNames } from 'just-bash'
 import type { BashExecResult } from 'just-bash'
 import type { ToolState } from '../../src/agent/define.js'
 import { systemClock } from '../../src/core/clock.js'
+import type { Clock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import type { BashArgs } from '../../src/tools/own/args.js'
 import { commandTimeoutMs, outputBytes } from '../../src/tools/own/limits.js'
@@ -34,6 +35,7 @@ const executionLimits = {
 export async function run(
   { files, signal }: Pick<ToolState, 'files' | 'signal'>,
   args: BashArgs,
+  clock: Clock = systemClock,
 ): Promise<string | CommandError> {
   const cwd = threadPath(args.opts?.cwd ?? '/')
   if (cwd !== '/') {
@@ -49,7 +51,7 @@ export async function run(
     cwd,
     executionLimits: { ...executionLimits, maxExecutionTimeMs: timeoutMs },
   })
-  const { stdout, stderr, exitCode } = await inTime({ cmd: args.cmd, timeoutMs, signal }, (stopped) => {
+  const { stdout, stderr, exitCode } = await inTime({ cmd: args.cmd, timeoutMs, signal, clock }, (stopped) => {
     const { cmd, args: words } = toCommand(args.cmd, args.args ?? [])
     return shell.exec(cmd, { args: [...words], signal: stopped, rawScript: true })
   })
@@ -70,15 +72,16 @@ interface Limits {
   readonly cmd: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  readonly clock: Clock
 }
 
 /** VB2: a stopped command throws, although the shell returns a result for it. */
 async function inTime(
-  { cmd, timeoutMs, signal }: Limits,
+  { cmd, timeoutMs, signal, clock }: Limits,
   work: (stopped: AbortSignal) => Promise<BashExecResult>,
 ): Promise<BashExecResult> {
   signal.throwIfAborted()
-  const deadline = systemClock.now() + timeoutMs
+  const deadline = clock.now() + timeoutMs
   const controller = new AbortController()
   const stop = (): void => controller.abort(signal.reason)
   const late = (): void =>
@@ -89,10 +92,10 @@ async function inTime(
       ),
     )
   signal.addEventListener('abort', stop)
-  const stopTimer = systemClock.wakeAt(deadline, late)
+  const stopTimer = clock.wakeAt(deadline, late)
   try {
     const result = await work(controller.signal)
-    if (systemClock.now() >= deadline) late()
+    if (clock.now() >= deadline) late()
     controller.signal.throwIfAborted()
     return result
   } finally {

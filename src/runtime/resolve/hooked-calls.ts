@@ -157,7 +157,7 @@ export function recordOutsideCall(
   requested: RequestedCall,
 ): RecordedCall | Promise<RecordedCall> {
   const { guard } = state.lineage
-  const caller: CallerContext = { threadId: state.id, allowed, ...(guard && { guard }) }
+  const caller: CallerContext = { thread: state, allowed, ...(guard && { guard }) }
   const { hooks, app, envs } = definitions
   const set = hooks?.of(state.agent)
   const tool = set?.before_call && allowed.has(requested.tool) ? app.tools.get(requested.tool) : undefined

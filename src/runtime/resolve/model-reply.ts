@@ -70,7 +70,7 @@ export function toLanding(
     reply: wanted,
     noRound,
     caller: {
-      threadId: state.id,
+      thread: state,
       allowed,
       offered: specs,
       ...defined({ skills: setup.skills, guard: state.lineage.guard }),

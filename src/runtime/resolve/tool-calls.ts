@@ -9,10 +9,11 @@
  *   fields. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
  */
 import { hash } from 'node:crypto'
+import type { ThreadState } from '../../../actors/thread/state.js'
 import { refusedEffect } from '../../../actors/thread/travel/rebase.js'
 import { effectOf } from '../../agent/effect.js'
 import type { App } from '../../agent/app.js'
-import type { RetryPolicy, ToolDefinition } from '../../agent/define.js'
+import type { RetryPolicy, ToolDefinition, ToolState } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
 import { failure, toFailure } from '../../core/failure.js'
 import { canonical, toJson } from '../../core/json.js'
@@ -21,6 +22,7 @@ import type { CallPolicy, Hold, RecordedCall } from '../../core/records/record.j
 import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
+import { contextView, localContext, sharedContext } from '../../tools/context.js'
 import type { Hooks } from '../hooks/ask-hooks.js'
 import { skillRefusal } from '../../tools/own/skills.js'
 import type { Environments } from '../secrets/environment.js'
@@ -36,7 +38,8 @@ export interface CallDefinitions {
 }
 
 export interface CallerContext {
-  readonly threadId: string
+  /** As it is when the call is asked for: what the calls before it change does not count yet. */
+  readonly thread: Pick<ThreadState, 'id' | 'values'>
   /** Names of the tools that may be called. */
   readonly allowed: ReadonlySet<string>
   /** All tools that it is offered, where these are more. */
@@ -207,14 +210,29 @@ function isPlain(value: unknown, depth: number): boolean {
   return Object.values(value).every((item) => isPlain(item, depth + 1))
 }
 
-function approvalNeeded(
-  { needsApproval, args: schema }: ToolDefinition,
-  args: Json,
-  { threadId }: CallerContext,
-): boolean | Promise<boolean> {
+function approvalNeeded(tool: ToolDefinition, args: Json, { thread }: CallerContext): boolean | Promise<boolean> {
+  const { needsApproval, args: schema } = tool
   return typeof needsApproval === 'function'
-    ? needsApproval(parseOrThrow(schema, args), { threadId })
+    ? needsApproval(parseOrThrow(schema, args), approvalState(tool, thread))
     : needsApproval === true
+}
+
+/** What a definition may look at when it decides. Contexts are copied and parsed only where it reads them. */
+function approvalState(
+  tool: ToolDefinition,
+  { id, values }: CallerContext['thread'],
+): Pick<ToolState, 'threadId' | 'local' | 'shared'> {
+  const read = (key: string): Json | undefined =>
+    Object.hasOwn(values, key) ? structuredClone(values[key]?.value) : undefined
+  return {
+    threadId: id,
+    get local() {
+      return contextView(localContext(tool), read)
+    },
+    get shared() {
+      return contextView(sharedContext(tool), read)
+    },
+  }
 }
 
 function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition): Hold {

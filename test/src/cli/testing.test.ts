@@ -1,8 +1,9 @@
 /** Threads as tests from the command line: export, replay, sim. */
-import { readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { app, fixture, objects, place } from './binary.js'
 
 /** The app with this change, as a file. */
@@ -69,6 +70,29 @@ it('B10, C1: what cannot be exported or replayed exits 4 and says why', async ()
   await writeFile(file, stdout)
   expect(await skein(['replay', file, join(folder, 'none.ts')])).toMatchObject({ code: 4 })
   expect(await skein(['replay', file, app, '--against', 'hope'])).toMatchObject({ code: 4 })
+})
+
+it('C1: bench measures memory and a folder, leaves nothing behind, and refuses what it cannot measure', async () => {
+  const { folder, store, skein } = place()
+  const told = await skein(['bench', '--seconds', '0', '--store', store])
+  expect(told).toMatchObject({ code: 0, stderr: '' })
+  expect(told.stdout).toMatch(
+    /^Node v\d.*\nstart-up +\d+ ms .*\n\n.*µs per step +children per second\nmemory +\d+ +\d+\nfolder +\d+ +\d+\n$/,
+  )
+  const figure = z.number().positive()
+  const figures = z.strictObject({ stepUs: figure, childrenPerSecond: figure })
+  const [report] = objects((await skein(['--json', 'bench', '--seconds', '0', '--store', store])).stdout)
+  const form = { node: z.string(), cpus: figure, startMs: figure, memory: figures, store: figures, folder: z.string() }
+  expect(z.strictObject(form).parse(report).folder).toBe(store)
+  expect(await readdir(folder)).toEqual([])
+  await writeFile(join(folder, 'file'), '')
+  for (const wrong of [
+    ['--nats', 'nats://127.0.0.1:1', 'bench'],
+    ['bench', '--seconds', 'many'],
+    ['bench', '--seconds', '-1'],
+    ['bench', '--store', join(folder, 'file')],
+  ])
+    expect(await skein(wrong)).toMatchObject({ code: 4, stdout: '' })
 })
 
 it('B8, C1: sim runs the simulation of a file: 0 with what happened, 1 with the seed that fails, 4 without one', async () => {

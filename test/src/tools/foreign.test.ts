@@ -246,11 +246,9 @@ describe('the AI SDK', () => {
       }),
     })
     const decide = asks?.needsApproval
+    const state = { threadId: 't', local: undefined, shared: undefined }
     expect(
-      typeof decide === 'function' && [
-        await decide({ eur: 101 }, { threadId: 't' }),
-        await decide({ eur: 100 }, { threadId: 't' }),
-      ],
+      typeof decide === 'function' && [await decide({ eur: 101 }, state), await decide({ eur: 100 }, state)],
     ).toEqual([true, false])
     expect(always?.needsApproval).toBe(true)
     expect(await value(checked)).toMatchObject({ code: 'TOOL_OUTPUT_INVALID' })

@@ -2,11 +2,14 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/core/clock.js'
 import { SkeinError } from '../../../src/core/failure.js'
+import { manualClock } from '../../../src/core/manual-clock.js'
 import { applyChanges, emptyTree } from '../../../src/core/tree.js'
 import type { Files } from '../../../src/files/port.js'
 import { createTreeSource } from '../../../src/files/tree-source.js'
 import { createWorkingCopy } from '../../../src/files/working-copy.js'
 import { builtins } from '../../../src/tools/own/thread-files.js'
+import { run as runCommand } from '../../../workers/builtins/bash.js'
+import { until } from '../../helpers/deferred.js'
 import { caller } from './call.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
@@ -108,6 +111,20 @@ describe('an end', () => {
       message: expect.stringMatching(/30 ms/),
     })
     expect(await look((files) => files.exists('/b.txt'))).toBe(false)
+  })
+
+  it('T11: a command that says nothing of time has 60 s', async () => {
+    const clock = manualClock()
+    const { signal } = new AbortController()
+    const ended = thread.call((files) => runCommand({ files, signal }, { cmd: 'sleep', args: ['100'] }, clock))
+    await until('the command to begin', () => clock.pending > 0)
+    clock.advance(59_999)
+    expect(clock.pending).toBe(1)
+    clock.advance(1)
+    await expect(ended).rejects.toMatchObject({
+      code: 'PROCESS_TIMEOUT',
+      message: expect.stringMatching(/^sleep did not end within 60000 ms/),
+    })
   })
 
   it('T14, VB2: an abort ends it at once, with its reason', async () => {

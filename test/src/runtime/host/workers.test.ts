@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { collect } from '../../../helpers/deferred.js'
+
+const memorySchema = z.object({ process: z.number(), found: z.number() })
 
 /** What a module exports at least. */
 const model =
@@ -34,6 +37,21 @@ it('T14, B9: a tool that computes holds up neither the host nor other threads', 
   const calls = await collect(other.send('hashes').toolCallsStream)
   expect(calls).toMatchObject([{ tool: 'hashes', outcome: { ok: true } }])
   await skein.close()
+})
+
+it('F3: a secret is in the memory of the worker that runs the tool which declares it, and of no other', async () => {
+  const skein = await createSkein({ app, backend: memory(), workers: { threads: 1 } })
+  onTestFinished(() => skein.close())
+  const thread = await skein.threads.create({ agent: 'worker', env: { TOKEN: `canary-${'0123456789abcdef'}` } })
+  const looks = async (tool: string) => {
+    const [call] = await thread.send(tool).toolCalls()
+    return memorySchema.parse(call?.outcome?.ok ? call.outcome.value : undefined)
+  }
+  const knows = await looks('knows')
+  const peeks = await looks('peeks')
+  expect(knows.found).toBeGreaterThan(0)
+  expect(peeks.found).toBe(0)
+  expect(peeks.process).not.toBe(knows.process)
 })
 
 it('T14: one reply that asks for all places, and more, does not stop the tools of another tree', async () => {

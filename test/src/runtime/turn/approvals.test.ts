@@ -231,6 +231,52 @@ onEveryStore('approvals', (world) => {
     expect(results(await thread.messages())[2]).toMatch(/TOOL_THREW: broken was not run: .*no idea/)
   })
 
+  it('D4: the function of needsApproval is given the thread and the contexts, as they are when the call is asked for', async () => {
+    const states: unknown[] = []
+    const spend = defineTool({
+      name: 'spend',
+      description: 'Spends',
+      args: z.object({ cents: z.number() }),
+      contextSchema: z.object({ spent: z.number().default(0) }),
+      sharedSchema: z.object({ limit: z.number() }),
+      needsApproval: ({ cents }, { threadId, local, shared }) => {
+        states.push([threadId, local.spent, shared.limit])
+        return local.spent + cents > shared.limit
+      },
+      execute(state, { cents }) {
+        state.setContext({ spent: state.local.spent + cents })
+        return state.local.spent
+      },
+    })
+    const skein = await world.open(asking([spend], [{ tool: 'spend', args: { cents: 60 } }]))
+    const thread = await skein.threads.create({ agent: 'helper', id: 't', context: { shared: { limit: 100 } } })
+    await thread.send('go').text()
+    await thread.send('once more', { id: 'm' }).accepted()
+    await pending(skein, 1)
+    expect(await skein.inbox.list()).toMatchObject([{ id: 't/call_3_0', why: 'approval' }])
+    expect(states).toEqual([
+      ['t', 0, 100],
+      ['t', 60, 100],
+    ])
+    await skein.inbox.approve('t/call_3_0')
+    await thread.run('m').text()
+    expect(results(await thread.messages())).toEqual(['60', '120'])
+  })
+
+  it('D4: a context that the function needs and nobody has set lets nothing run, and says so', async () => {
+    const tool = defineTool({
+      name: 'spend',
+      description: 'Spends',
+      args: z.object({}),
+      sharedSchema: z.object({ limit: z.number() }),
+      needsApproval: (_, { shared }) => shared.limit > 0,
+      execute: () => 'ran',
+    })
+    const thread = await begin(await world.open(asking([tool], ['spend'])))
+    await thread.run('m').text()
+    expect(results(await thread.messages())[0]).toMatch(/TOOL_THREW: spend was not run: .*state\.shared\.limit/)
+  })
+
   it('A1: a deadline decides, also when it passed while nobody served the store', async () => {
     const ran: unknown[] = []
     const app = asking(

@@ -1,5 +1,9 @@
 /** The wall clock of a turn: an absolute instant that outlives the process. */
 import { expect, it } from 'vitest'
+import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
+import type { Definition, Prompt } from '../../../../src/agent/define.js'
+import { scriptedModel } from '../../../../src/models/scripted.js'
+import type { ScriptedReply } from '../../../../src/models/scripted.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { deferred, quiet, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
@@ -29,6 +33,47 @@ onEveryStore('maxWallClockMs', (world) => {
     expect(await run.result()).toMatchObject({ stopReason: 'deadline', text: 'I try.' })
     expect(signal.aborted).toBe(true)
     expect(await thread.send('again').text()).toBe('next')
+  })
+
+  it('L1: it ends all that the turn waits for, however far below and however late that began', async () => {
+    const began = deferred<AbortSignal>()
+    const lingers = deferred()
+    const slow = looseTool('slow', ({ signal }) => {
+      began.resolve(signal)
+      return deferred().promise
+    })
+    const lags = looseTool('lags', () => lingers.promise)
+    const ask = (agent: string) => ({ tool: agent, args: { message: 'go' } })
+    const level = (
+      name: string,
+      replies: readonly ScriptedReply[],
+      tools: NonNullable<Prompt['tools']>,
+    ): readonly Definition[] => [
+      defineModel({ name: `${name}_m`, model: scriptedModel(replies) }),
+      definePrompt({ name: `${name}_p`, prompt: 'x', model: `${name}_m`, tools }),
+      defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true }),
+    ]
+    const app = [
+      slow,
+      lags,
+      ...level('lead', [calls('lags'), calls(ask('boss'))], ['lags', { name: 'boss' }]),
+      ...level('boss', [calls(ask('writer'))], [{ name: 'writer' }]),
+      ...level('writer', [calls('slow')], ['slow']),
+    ]
+    const skein = await world.open(app, { limits })
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const run = lead.send('go')
+    await until('the first call', async () => (await lead.status()) === 'acting')
+    world.clock.advance(9_000)
+    lingers.resolve() // those below begin now, and each would have ten seconds of its own
+    const signal = await began.promise
+    world.clock.advance(1_000)
+    expect(await run.result()).toMatchObject({ stopReason: 'deadline' })
+    await until('the end of all', async () => {
+      const { threads } = await skein.threads.list({ root: 'lead' })
+      return threads.every(({ status }) => !['thinking', 'acting', 'waiting'].includes(status)) && signal.aborted
+    })
+    expect(world.clock.pending).toBe(0)
   })
 
   it('L1: a turn that ends in time leaves no wake behind, and the next has its own deadline', async () => {

@@ -109,6 +109,24 @@ onEveryStore('limits of a turn', (world) => {
     ])
   })
 
+  it('T5, L1: a cached hit is a call like any other, and its body does not run', async () => {
+    let ran = 0
+    const cached = looseTool('look', () => ++ran, { cache: true })
+    const { app } = tinyApp({
+      tools: [cached],
+      script: ({ step }) => (step < 2 ? calls(...at(1, 1)) : 'so be it'),
+    })
+    const skein = await world.open(app, { limits: { maxToolCalls: 3 } })
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const run = thread.send('go')
+    expect(await run.result()).toMatchObject({ stopReason: 'completed' })
+    expect((await run.toolCalls()).map(({ fromCache = false }) => fromCache)).toEqual([false, true, true, false])
+    const texts = results(await thread.messages())
+    expect(texts.slice(0, 3)).toEqual(['1', '1', '1'])
+    expect(texts[3]).toMatch(/TOOL_SKIPPED: look was not run: 3 calls are allowed/)
+    expect(ran).toBe(1)
+  })
+
   it('L1: 0 means zero: no model call, no call', async () => {
     const { app, model } = tinyApp({ tools: [look], script: () => ({ text: 'I look', calls: at(1) }) })
     for (const limits of [{ maxTokens: 0 }, { maxCostUsd: 0 }, { maxSteps: 0 }]) {

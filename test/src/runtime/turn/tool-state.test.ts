@@ -121,6 +121,10 @@ onEveryStore('contexts', (world) => {
         state.setContext({ a: 1 } as never)
         return 'set'
       }),
+      looseTool('bare_shared', (state) => {
+        state.setShared({ all: 1 } as never)
+        return 'set'
+      }),
       {
         ...counter('wrong'),
         execute: (state: { setContext(part: object): void }) => {
@@ -130,13 +134,16 @@ onEveryStore('contexts', (world) => {
       } as ToolDefinition,
     ]
     const skein = await world.open(
-      tinyApp({ tools, script: ({ step }) => (step === 0 ? calls('bare', 'wrong') : 'done') }).app,
+      tinyApp({ tools, script: ({ step }) => (step === 0 ? calls('bare', 'bare_shared', 'wrong') : 'done') }).app,
     )
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
     await run.text()
-    const [bare, wrong] = results(await thread.messages())
+    const [bare, bareShared, wrong] = results(await thread.messages())
     expect(bare).toMatch(/contextSchema/)
+    expect(bareShared).toBe(
+      'Error BAD_OPTION: bare_shared calls setShared, and its definition has no sharedSchema; give it one',
+    )
     expect(wrong).toMatch(/calls/)
     expect(await collect(run.contextStream)).toEqual([])
   })

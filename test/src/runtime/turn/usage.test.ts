@@ -4,6 +4,7 @@ import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/de
 import type { Definition, SubagentTool } from '../../../../src/agent/define.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
 import type { Script } from '../../../../src/models/scripted.js'
+import { decode } from '../../../../src/runtime/journal/journal.js'
 import { until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
@@ -60,6 +61,28 @@ onEveryStore('usage of a tree', (world) => {
     // A second turn counts from nothing, the thread goes on.
     expect((await lead.send('again').result()).subtreeUsage).toEqual(usage(333, 15, 0.75))
     expect((await lead.usage()).subtree).toEqual(usage(666, 30, 1.5))
+  })
+
+  it('O2: the record of each reply has what that step used and cost', async () => {
+    const app = company({
+      lead: ({ step }) =>
+        step === 0
+          ? { calls: ask('writer', 'a'), usage: usage(7, 1, 0.125) }
+          : { text: 'done', usage: usage(9, 2, 0.5) },
+      boss: () => 'never',
+      writer: () => ({ text: 'wrote', usage: usage(100, 5, 0.25) }),
+    })
+    const skein = await world.open(app)
+    await (await skein.threads.create({ agent: 'lead', id: 'lead' })).send('go').text()
+    const backend = await world.store.source.open('client')
+    const records = (await backend.journal.read('lead')).flatMap((entry) => decode('lead', entry))
+    await backend.close()
+    expect(records.flatMap((record) => (record.type === 'model.replied' ? [[record.step, record.usage]] : []))).toEqual(
+      [
+        [1, usage(7, 1, 0.125)],
+        [2, usage(9, 2, 0.5)],
+      ],
+    )
   })
 
   it('a child that stays tells with each answer what was spent since the one before; one that failed or was ended tells too', async () => {
