@@ -5,6 +5,7 @@
  * - Every door, command and module that is found by its name stays at its path, and is one line that leads to `lib`.
  * - What was imported later is imported later: esbuild makes a chunk of it. What is surely in memory by then does not
  *   count (chunk-groups.ts): without that, every pair of entries would have a file of what only the two share.
+ * - The outline of the machine is data in `lib`: making the machine takes a process longer than all of its moves.
  * - A module sees the location that it had (`import.meta.url`): workers and the page are found by it.
  * - With `--alone` the modules that are in `lib` now are removed: nothing of the package leads to them.
  */
@@ -14,6 +15,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
+import { threadMachineOutline } from '../actors/thread/machine-outline.js'
 import { loadedBefore } from './chunk-groups.js'
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url))
@@ -60,6 +62,15 @@ const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => 
   },
 })
 
+const asData: Plugin = {
+  name: 'as-data',
+  setup(building) {
+    building.onLoad({ filter: /\/actors\/thread\/machine-outline\.js$/ }, () => ({
+      contents: `export const threadMachineOutline = JSON.parse(${JSON.stringify(JSON.stringify(threadMachineOutline))})`,
+    }))
+  },
+}
+
 async function bundle(entries: readonly string[]): Promise<void> {
   await rm(target, { recursive: true, force: true })
   const options = (before: ReadonlyMap<string, readonly string[]>): BuildOptions => ({
@@ -74,7 +85,7 @@ async function bundle(entries: readonly string[]): Promise<void> {
     target: 'node20',
     define: { 'import.meta.url': '__module_url' },
     banner: { js: 'const __chunk_url = import.meta.url;' },
-    plugins: [inOneFolder(before)],
+    plugins: [asData, inOneFolder(before)],
     // Modules are imported for being in memory, too.
     ignoreAnnotations: true,
     logLevel: 'error',
