@@ -14,12 +14,18 @@ const definitions = 'src/index.js'
 const bodies = 'workers/body/invoke.js'
 const client = 'src/runtime/handles/client.js'
 const host = 'src/runtime/skein.js'
-const large = [definitions, bodies, client, host]
+const localStore = 'src/backend/local/host.js'
+const large = [definitions, bodies, client, host, localStore]
 
-/** Bodies of tools are run by `invoke`; every thread of workers imports the app; the last four need most of a host. */
+/**
+ * Bodies of tools are run by `invoke`, for an app. Every thread of workers imports the app. Clients of a folder need
+ * most of what its owner needs, and the last four most of a host.
+ */
 const after: readonly (readonly [entries: RegExp, parts: readonly string[]])[] = [
   [/^src\/(?:testing|server|observe)\.js$/, [definitions]],
+  [/^workers\/body\/invoke\.js$/, [definitions]],
   [/^workers\/thread\/entry\.js$/, [definitions, bodies]],
+  [/^src\/backend\/local\/(?:client|examine)\.js$/, [localStore]],
   [/^workers\/(?:builtins|host-tools)\//, [definitions, bodies]],
   [/^src\/(?:runtime\/diagnose|runtime\/app\/(?:watch|type-map)|replay\/replay)\.js$/, [definitions, client, host]],
 ]
@@ -77,7 +83,7 @@ export function loadedBefore(modules: Modules, doors: readonly string[]): Readon
   )
   // Words that a host shares with others go with the definitions: each would be a file of its own.
   const others = [...loaded].flatMap(([entry, before]) =>
-    large.some((part) => part !== definitions && before.has(part)) ? [] : [closures.get(entry)],
+    [bodies, client, host].some((part) => before.has(part)) ? [] : [closures.get(entry)],
   )
   const isShared = (module: string): boolean =>
     module.startsWith('src/core/') && others.some((closure) => closure?.has(module))
