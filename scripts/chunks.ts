@@ -3,7 +3,9 @@
  * process longer than running it, and a host needs four hundred.
  *
  * - Every door, command and module that is found by its name stays at its path, and is one line that leads to `lib`.
- * - What was imported later is imported later: esbuild makes a chunk of it.
+ * - What was imported later is imported later: esbuild makes a chunk of it. What is surely in memory by then does not
+ *   count (chunk-groups.ts): without that, every pair of entries would have a file of what only the two share.
+ * - The outline of the machine is data in `lib`: making the machine takes a process longer than all of its moves.
  * - A module sees the location that it had (`import.meta.url`): workers and the page are found by it.
  * - With `--alone` the modules that are in `lib` now are removed: nothing of the package leads to them.
  */
@@ -12,7 +14,9 @@ import { chmod, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import type { Plugin } from 'esbuild'
+import type { BuildOptions, Plugin } from 'esbuild'
+import { threadMachineOutline } from '../actors/thread/machine-outline.js'
+import { loadedBefore } from './chunk-groups.js'
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url))
 const target = join(dist, 'lib')
@@ -38,14 +42,17 @@ async function bodies(): Promise<readonly string[]> {
 const chunkOf = (entry: string): string => entry.replaceAll('/', '-')
 
 /** All chunks are in one folder, so that a module's own location is the same from each. */
-const ownLocations: Plugin = {
-  name: 'own-locations',
+const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => ({
+  name: 'in-one-folder',
   setup(building) {
     building.onLoad({ filter: /\.js$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
-      if (!text.includes('import.meta.url')) return undefined
+      const first = (before.get(relative(dist, path)) ?? []).map(
+        (each) => `import ${JSON.stringify(join(dist, each))};\n`,
+      )
+      if (!text.includes('import.meta.url')) return first.length > 0 ? { contents: first.join('') + text } : undefined
       const location = JSON.stringify(relative(target, path))
-      return { contents: `const __module_url = new URL(${location}, __chunk_url).href;\n${text}` }
+      return { contents: `${first.join('')}const __module_url = new URL(${location}, __chunk_url).href;\n${text}` }
     })
     building.onResolve({ filter: /^zod$/ }, () => ({ path: '../vendor/zod.js', external: true }))
     building.onResolve({ filter: /\/vendor\/[^/]+\.js$/ }, ({ path }) => ({
@@ -53,11 +60,20 @@ const ownLocations: Plugin = {
       external: true,
     }))
   },
+})
+
+const asData: Plugin = {
+  name: 'as-data',
+  setup(building) {
+    building.onLoad({ filter: /\/actors\/thread\/machine-outline\.js$/ }, () => ({
+      contents: `export const threadMachineOutline = JSON.parse(${JSON.stringify(JSON.stringify(threadMachineOutline))})`,
+    }))
+  },
 }
 
 async function bundle(entries: readonly string[]): Promise<void> {
   await rm(target, { recursive: true, force: true })
-  await build({
+  const options = (before: ReadonlyMap<string, readonly string[]>): BuildOptions => ({
     entryPoints: entries.map((entry) => ({ in: join(dist, `${entry}.js`), out: chunkOf(entry) })),
     outdir: target,
     absWorkingDir: dist,
@@ -69,9 +85,13 @@ async function bundle(entries: readonly string[]): Promise<void> {
     target: 'node20',
     define: { 'import.meta.url': '__module_url' },
     banner: { js: 'const __chunk_url = import.meta.url;' },
-    plugins: [ownLocations],
+    plugins: [asData, inOneFolder(before)],
+    // Modules are imported for being in memory, too.
+    ignoreAnnotations: true,
     logLevel: 'error',
   })
+  const { metafile } = await build({ ...options(new Map()), write: false, metafile: true })
+  await build(options(loadedBefore(metafile.inputs, entries)))
 }
 
 /** What the door does: it exports all of its chunk, which runs when it is imported. */

@@ -6,7 +6,8 @@
  * - Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of
  *   interpreters and databases), msgpackr (a native part with an install script), the NATS client (whose parts
  *   refuse Node 20, on which they run), zod (fifty languages, which take a process longer to load than the rest of
- *   it; schemas of an app are those of its own copy).
+ *   it; schemas of an app are those of its own copy), XState (seven files of CommonJS, which Node reads twice to find
+ *   their exports).
  * - The sources import the packages by their names: only what is built is changed.
  */
 import { createHash } from 'node:crypto'
@@ -28,10 +29,14 @@ const carried: Readonly<Record<string, string>> = {
   'just-bash': 'just-bash',
   'msgpackr/pack': 'msgpackr-pack',
   re2js: 're2js',
+  xstate: 'xstate',
   zod: 'zod',
   '@nats-io/transport-node': 'nats-transport-node',
   '@nats-io/jetstream': 'nats-jetstream',
 }
+
+/** Of these packages only what a process needs: each is read whole when it starts. The machine is data by then. */
+const used: Readonly<Record<string, readonly string[]>> = { xstate: ['createActor', 'fromTransition'] }
 
 /** Texts of new projects import it, too: chunks.ts changes imports alone, as it reads modules. */
 const inTemplates = new Set(['zod'])
@@ -96,7 +101,8 @@ const byTheirNames: Plugin = {
     }))
     building.onLoad({ filter: /./, namespace: 'carried' }, async ({ path }) => {
       const found: object = await import(path)
-      const names = Object.keys(found).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
+      const all = Object.keys(found).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
+      const names = used[path] ?? all
       return { contents: `export { ${names.join(', ')} } from ${JSON.stringify(path)}`, resolveDir: root }
     })
   },

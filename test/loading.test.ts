@@ -62,7 +62,7 @@ const turn = `${app}
 
 it('E7: importing Skein loads its zod, and a turn the machine and the packing of records besides', async () => {
   expect(await packagesOf(`import 'skein'`)).toEqual(['zod.js'])
-  expect(await packagesOf(turn)).toEqual(['msgpackr-pack.js', 'xstate', 'zod.js'])
+  expect(await packagesOf(turn)).toEqual(['msgpackr-pack.js', 'xstate.js', 'zod.js'])
 })
 
 it('O1: where nobody observes, nothing of tracing, metrics and logs is loaded', async () => {

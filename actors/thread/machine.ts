@@ -11,9 +11,8 @@
  */
 import { setup } from 'xstate'
 import type { RecordType } from '../../src/core/records/record.js'
+import { guards } from './guards.js'
 import type { Signal } from './signal.js'
-
-type Guarded = { readonly event: Signal }
 
 /** Where a step with open calls stands. */
 const asked = [
@@ -94,18 +93,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
 
 export const threadMachine = setup({
   types: { events: {} as Signal },
-  guards: {
-    failed: ({ event }: Guarded) => event.reason === 'failed',
-    allLanded: ({ event }: Guarded) => event.open === 0,
-    someRun: ({ event }: Guarded) => event.open > event.held,
-    forApproval: ({ event }: Guarded) => event.why === 'approval',
-    forPerson: ({ event }: Guarded) => event.why === 'person',
-    forVariables: ({ event }: Guarded) => event.why === 'variables',
-    forChildren: ({ event }: Guarded) => event.why === 'children',
-    wasIdle: ({ event }: Guarded) => event.stands === 'idle',
-    wasFailed: ({ event }: Guarded) => event.stands === 'failed',
-    wasHeld: ({ event }: Guarded) => event.stands === 'waiting.variables',
-  },
+  guards,
 }).createMachine({
   id: 'thread',
   initial: 'open',

@@ -7,7 +7,6 @@
  * - The types here are part of public ones, so they name no package.
  */
 import type { HoldReason } from '../../src/core/records/record.js'
-import { threadMachine } from './machine.js'
 import type { Signal } from './signal.js'
 import { compileMachine } from './machine-table.js'
 import type { Transition } from './machine-table.js'
@@ -44,7 +43,7 @@ interface Target {
 
 /** The table with positions for names: a move makes no text. */
 const targets = new Map<Position, ReadonlyMap<string, readonly Target[]>>()
-for (const [name, moves] of compileMachine(threadMachine.root)) {
+for (const [name, moves] of compileMachine()) {
   const from = positionOf(name)
   const toTarget = ({ allows, target }: Transition): Target => ({
     allows,

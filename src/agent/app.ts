@@ -49,7 +49,7 @@ export interface Definitions {
   readonly hooks: ReadonlyMap<string, HookDefinition>
   /** By their routes. */
   readonly endpoints: ReadonlyMap<string, EndpointDefinition>
-  /** JSON Schema of each tool's args, as a model sends them. */
+  /** JSON Schema of the args of each tool that the app defines, as a model sends them: see `parametersOf`. */
   readonly parameters: ReadonlyMap<string, JsonSchema>
   /** The same of each prompt with a `requiredSchema`. */
   readonly inputs: ReadonlyMap<string, JsonSchema>
@@ -104,7 +104,7 @@ export function createApp(given: readonly Definition[], source: string, options:
   const all = [
     ...(options.mistakes ?? []),
     ...mistakes,
-    ...[...namedBuiltins(app, builtins)].flatMap((builtin) => register(app, builtin)),
+    ...[...namedBuiltins(app, builtins)].flatMap((builtin) => registerBuiltin(app, builtin)),
     ...checkMentions({
       definitions,
       builtins,
@@ -233,6 +233,27 @@ function register(app: Registry, definition: Definition): readonly Mistake[] {
   return [...checkAlone(definition).map((text) => mistake(definition, text)), ...describe(app, definition)]
 }
 
+/** Without the schema of its args: an app has all tools of the runtime, and its agents may use few or none. */
+function registerBuiltin(app: Registry, tool: ToolDefinition): readonly Mistake[] {
+  app.tools.set(tool.name, tool)
+  return checkShape(tool).map((text) => mistake(tool, text))
+}
+
+const builtinParameters = new WeakMap<ToolDefinition, JsonSchema>()
+
+/** JSON Schema of a tool's args, as a model sends them; of a built-in tool it is made when it is first asked for. */
+export function parametersOf(app: Pick<Definitions, 'parameters' | 'tools'>, name: string): JsonSchema {
+  const tool = app.tools.get(name)
+  const known = app.parameters.get(name) ?? (tool && builtinParameters.get(tool))
+  if (known || !tool) return known ?? {}
+  const schemas = new Map<string, JsonSchema>()
+  const [wrong] = describeArgs(schemas, tool)
+  if (wrong) throw new TypeError(wrong.text)
+  const made = schemas.get(name) ?? {}
+  builtinParameters.set(tool, made)
+  return made
+}
+
 function checkAlone(definition: Definition): readonly string[] {
   if (definition.kind === 'tool') return checkShape(definition)
   if (definition.kind === 'hook') return checkHook(definition)
@@ -250,7 +271,7 @@ function mistake(definition: Definition, text: string): Mistake {
 
 /** Stores the JSON Schemas that a model is shown. A value that is no schema at all was reported by `checkForm`. */
 function describe(app: Registry, definition: Definition): readonly Mistake[] {
-  if (definition.kind === 'tool') return describeArgs(app, definition)
+  if (definition.kind === 'tool') return describeArgs(app.parameters, definition)
   if (definition.kind !== 'prompt') return []
   const { outputSchema, requiredSchema } = definition
   const output = isSchema(outputSchema) ? convert(outputSchema) : undefined
@@ -260,10 +281,10 @@ function describe(app: Registry, definition: Definition): readonly Mistake[] {
   return [...mistakes, ...describeInput({ definition, field, converted: convert(requiredSchema) }, app.inputs)]
 }
 
-function describeArgs(app: Registry, tool: ToolDefinition): readonly Mistake[] {
+function describeArgs(schemas: Map<string, JsonSchema>, tool: ToolDefinition): readonly Mistake[] {
   if (!tool.parameters && !isSchema(tool.args)) return []
   const converted = tool.parameters ? { schema: tool.parameters } : convert(tool.args)
-  return describeInput({ definition: tool, field: 'args', converted }, app.parameters)
+  return describeInput({ definition: tool, field: 'args', converted }, schemas)
 }
 
 interface Input {

@@ -4,6 +4,7 @@
  */
 import { defined } from '../core/defined.js'
 import type { Json } from '../core/json.js'
+import { parametersOf } from './app.js'
 import type { App } from './app.js'
 import { agentNames, callablesOf } from './callable.js'
 import type { AgentDefinition, Side, Variable } from './define.js'
@@ -47,7 +48,7 @@ export function outlineOf(app: App): AppOutline {
     tools: [...app.tools.values()].flatMap((tool) => {
       const metadata = toolMetadata(tool)
       if (!metadata) return []
-      const parameters = app.parameters.get(tool.name) ?? {}
+      const parameters = parametersOf(app, tool.name)
       return [{ ...metadata, parameters, ...defined({ description: tool.description }) }]
     }),
     models: [...app.models.values()].map(({ name, fallback = [] }) => ({ name, fallback })),

@@ -113,3 +113,12 @@ function ownMeta(schema: object): { readonly [key: string]: unknown } | undefine
   const meta: unknown = 'meta' in schema && typeof schema.meta === 'function' ? schema.meta() : undefined
   return isObject(meta) ? meta : undefined
 }
+
+/**
+ * A schema that is made when it is first asked for, where most processes never do: making all that modules could make
+ * at once takes a process longer than a turn.
+ */
+export function lazy<Made>(make: () => Made): () => Made {
+  let made: { readonly value: Made } | undefined
+  return () => (made ??= { value: make() }).value
+}

@@ -48,6 +48,6 @@ export async function appTypes(app: AppSource): Promise<string> {
 
 /** The statechart of every thread, as data: the same for all of a build. */
 export async function machineOutline(): Promise<MachineOutline> {
-  const actors = await import('../../actors/thread/machine-table.js')
+  const actors = await import('../../actors/thread/machine-outline.js')
   return actors.threadMachineOutline
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
+import { lazy } from '../../core/schema.js'
 import { anonymousHost } from '../host-info.js'
 import type { Store } from '../port.js'
 import type { OpenOptions } from './backend.js'
@@ -55,37 +56,39 @@ export type NatsCredentials =
   | { readonly credsFile: string }
 
 const text = z.string().min(1)
-const optionsSchema = z.strictObject({
-  servers: z.union([text, z.array(text).min(1)]).optional(),
-  namespace: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,32}$/, 'has 1 to 32 letters, digits, - or _')
-    .optional(),
-  credentials: z
-    .union([
-      z.strictObject({ user: text, password: text }),
-      z.strictObject({ token: text }),
-      z.strictObject({ nkey: text }),
-      z.strictObject({ creds: text }),
-      z.strictObject({ credsFile: text }),
-    ])
-    .optional(),
-  tls: z
-    .union([
-      z.literal(true),
-      z.strictObject({ caFile: text, certFile: text, keyFile: text, ca: text, cert: text, key: text }).partial(),
-    ])
-    .optional(),
-  replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
-  partitions: z.number().int().min(1).max(1024).optional(),
-  leaseMs: z.number().int().min(500).max(60_000).optional(),
-  patienceMs: z.number().int().min(100).optional(),
-  monitor: z.url().optional(),
-  sync: z.enum(['checked', 'relaxed']).optional(),
-})
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    servers: z.union([text, z.array(text).min(1)]).optional(),
+    namespace: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,32}$/, 'has 1 to 32 letters, digits, - or _')
+      .optional(),
+    credentials: z
+      .union([
+        z.strictObject({ user: text, password: text }),
+        z.strictObject({ token: text }),
+        z.strictObject({ nkey: text }),
+        z.strictObject({ creds: text }),
+        z.strictObject({ credsFile: text }),
+      ])
+      .optional(),
+    tls: z
+      .union([
+        z.literal(true),
+        z.strictObject({ caFile: text, certFile: text, keyFile: text, ca: text, cert: text, key: text }).partial(),
+      ])
+      .optional(),
+    replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
+    partitions: z.number().int().min(1).max(1024).optional(),
+    leaseMs: z.number().int().min(500).max(60_000).optional(),
+    patienceMs: z.number().int().min(100).optional(),
+    monitor: z.url().optional(),
+    sync: z.enum(['checked', 'relaxed']).optional(),
+  }),
+)
 
 export function nats(options: NatsOptions = {}): Store {
-  const checked = optionsSchema.safeParse(options)
+  const checked = optionsSchema().safeParse(options)
   if (!checked.success) throw new SkeinError('BAD_OPTION', `nats(options): ${z.prettifyError(checked.error)}`)
   const {
     servers = 'nats://127.0.0.1:4222',

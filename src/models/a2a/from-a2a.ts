@@ -7,6 +7,7 @@ import { defineAgent, defineModel, definePrompt } from '../../agent/define.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
 import { checkOptions } from '../../core/options.js'
+import { lazy } from '../../core/schema.js'
 import type { RemoteAddress } from './remote-agent.js'
 
 export interface A2aAgent extends RemoteAddress {
@@ -20,18 +21,20 @@ export interface A2aAgent extends RemoteAddress {
   readonly pollMs?: number
 }
 
-const optionsSchema = z.strictObject({
-  name: z.string().min(1),
-  url: z.url({ protocol: /^https?$/ }),
-  description: z.string().min(1),
-  headers: z.union([z.record(z.string(), z.string()), z.function()]).optional(),
-  maxRetries: z.number().int().min(0).optional(),
-  timeouts: z.strictObject({ idleMs: z.number().optional(), totalMs: z.number().optional() }).optional(),
-  pollMs: z.number().int().min(10).optional(),
-})
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    name: z.string().min(1),
+    url: z.url({ protocol: /^https?$/ }),
+    description: z.string().min(1),
+    headers: z.union([z.record(z.string(), z.string()), z.function()]).optional(),
+    maxRetries: z.number().int().min(0).optional(),
+    timeouts: z.strictObject({ idleMs: z.number().optional(), totalMs: z.number().optional() }).optional(),
+    pollMs: z.number().int().min(10).optional(),
+  }),
+)
 
 export function fromA2A(remote: A2aAgent): readonly [AgentDefinition, PromptDefinition, ModelDefinition] {
-  checkOptions(optionsSchema, remote, `fromA2A ${JSON.stringify(remote.name)}`)
+  checkOptions(optionsSchema(), remote, `fromA2A ${JSON.stringify(remote.name)}`)
   const { name, description, maxRetries, timeouts, pollMs = 1_000, ...address } = remote
   const own = `a2a_${name}`
   return [

@@ -16,6 +16,8 @@ import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { sourceLineOf, whereAndWhy } from '../../core/thrown.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
+import { ownTools } from '../../tools/own/all.js'
+import { createSkillTools } from '../../tools/own/skills.js'
 import { bundle } from './bundle.js'
 import { collectDefinitions, entryModule, readFolder } from './folder.js'
 import type { MarkdownFile } from './markdown.js'
@@ -50,16 +52,10 @@ export interface LoadedApp {
   disconnect(): Promise<void>
 }
 
-// Loaded once: an import takes real time even of a module that is there, which simulated time would not wait for.
-const loadOwnTools = () => Promise.all([import('../../tools/own/all.js'), import('../../tools/own/skills.js')])
-let own: ReturnType<typeof loadOwnTools> | undefined
-
 export async function loadAppWithTools(
   source: AppSource,
   options: Pick<LoadOptions, 'again'> = {},
 ): Promise<LoadedApp> {
-  own ??= loadOwnTools()
-  const [{ ownTools }, { createSkillTools }] = await own
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined
   try {

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { DueContext } from '../../../actors/thread/decide/due.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { currentView } from '../../../actors/thread/turn/context.js'
+import { parametersOf } from '../../agent/app.js'
 import type { App } from '../../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
@@ -173,7 +174,7 @@ function specOf(app: App, name: string): ToolSpec {
   return {
     name,
     description: app.tools.get(name)?.description ?? '',
-    parameters: app.parameters.get(name) ?? {},
+    parameters: parametersOf(app, name),
     ...defined({ provider: app.tools.get(name)?.provider }),
   }
 }

@@ -13,6 +13,7 @@ import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
+import { lazy } from '../../core/schema.js'
 import { bashArgs, editArgs, grepArgs, readArgs, writeArgs } from './args.js'
 import { runBody } from './body.js'
 import { commandTimeoutMs, longestTimeoutMs, outputBytes } from './limits.js'
@@ -65,25 +66,27 @@ const id = z
   .min(0)
   .max(2 ** 32 - 2)
 const ownNames = ['SKEIN_IDEMPOTENCY_KEY', 'SKEIN_COMMAND']
-const optionsSchema = z.strictObject({
-  rootDir: z.string().min(1),
-  allowNetwork: z.boolean().default(false),
-  timeoutMs: z.number().int().min(1).default(commandTimeoutMs),
-  maxOutputBytes: z.number().int().min(1000).default(outputBytes),
-  env: z
-    .record(z.string(), z.string())
-    .superRefine((env, { addIssue }) => {
-      for (const [name, value] of Object.entries(env)) {
-        if (!/^[a-zA-Z_]\w*$/.test(name)) addIssue(`${name} is not the name of a variable`)
-        if (ownNames.includes(name)) addIssue(`${name} belongs to Skein`)
-        if (value.includes('\0')) addIssue(`${name} has a zero byte in its value`)
-      }
-    })
-    .default({}),
-  uid: id.exactOptional(),
-  gid: id.exactOptional(),
-  isolation: z.enum(['auto', 'required', 'none']).default('auto'),
-})
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    rootDir: z.string().min(1),
+    allowNetwork: z.boolean().default(false),
+    timeoutMs: z.number().int().min(1).default(commandTimeoutMs),
+    maxOutputBytes: z.number().int().min(1000).default(outputBytes),
+    env: z
+      .record(z.string(), z.string())
+      .superRefine((env, { addIssue }) => {
+        for (const [name, value] of Object.entries(env)) {
+          if (!/^[a-zA-Z_]\w*$/.test(name)) addIssue(`${name} is not the name of a variable`)
+          if (ownNames.includes(name)) addIssue(`${name} belongs to Skein`)
+          if (value.includes('\0')) addIssue(`${name} has a zero byte in its value`)
+        }
+      })
+      .default({}),
+    uid: id.exactOptional(),
+    gid: id.exactOptional(),
+    isolation: z.enum(['auto', 'required', 'none']).default('auto'),
+  }),
+)
 
 /** By a symbol, not by identity: a definition may come from another copy of the package (DE1). */
 const starts = Symbol.for('skein.commands')
@@ -161,7 +164,7 @@ function bashTool(settings: HostToolSettings): ToolDefinition {
 }
 
 function settingsOf(options: HostToolsOptions): HostToolSettings {
-  const checked = optionsSchema.safeParse(options)
+  const checked = optionsSchema().safeParse(options)
   if (!checked.success) {
     const text = checked.error.issues
       .map(({ path, message }) => `${path.join('.') || '(options)'}: ${message}`)

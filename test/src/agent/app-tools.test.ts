@@ -1,7 +1,7 @@
 /** Tools of an app: their fields together, what they use, what is built in, and what their author should know. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { createApp } from '../../../src/agent/app.js'
+import { createApp, parametersOf } from '../../../src/agent/app.js'
 import type { App, AppOptions } from '../../../src/agent/app.js'
 import { defineAgent, defineModel, definePrompt, defineProviderTool, defineTool } from '../../../src/agent/define.js'
 import type { Definition, ToolDefinition } from '../../../src/agent/define.js'
@@ -261,7 +261,7 @@ describe('built in', () => {
     expect(named(load([], { builtins }))).toEqual([])
     expect(named(load([], { builtins, tools: ['write'] }))).toEqual(['write'])
     expect(named(load([tool({ uses: ['edit'] })], { builtins }))).toEqual(['b', 'edit', 'read'])
-    expect(load([], { builtins, tools: ['write'] }).parameters.get('write')).toMatchObject({ type: 'object' })
+    expect(parametersOf(load([], { builtins, tools: ['write'] }), 'write')).toMatchObject({ type: 'object' })
   })
 
   it("the app's own wins", () => {
@@ -277,7 +277,7 @@ describe('built in', () => {
   })
 
   it('those of the runtime are always there', () => {
-    expect([...load([], { builtins }).parameters.keys()]).toEqual(['get_tool_response'])
+    expect([...load([], { builtins }).tools.keys()]).toEqual(['get_tool_response'])
   })
 
   it('D1: a prompt names tools of the runtime; nobody defines them', () => {

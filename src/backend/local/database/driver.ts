@@ -7,6 +7,7 @@
  * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
  *     UTF-8, and a flipped bit on the disk is enough to make one.
  */
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type Libsql from 'libsql'
@@ -58,9 +59,11 @@ function isBuiltIn(module: unknown): module is BuiltInModule {
 let libsql: typeof Libsql | undefined
 
 function loadLibsql(): typeof Libsql {
-  const load: (name: 'libsql') => typeof Libsql = createRequire(import.meta.url)
+  const load = createRequire(import.meta.url)
   try {
-    return load('libsql')
+    chooseBinary(createRequire(load.resolve('libsql')))
+    const loaded: typeof Libsql = load('libsql')
+    return loaded
   } catch (cause) {
     // Its binary is an optional dependency, which an install may leave out.
     throw new Error(
@@ -68,6 +71,27 @@ function loadLibsql(): typeof Libsql {
         `dependencies, or use Node 22.13 or newer, which has its own`,
       { cause },
     )
+  }
+}
+
+/**
+ * To find out which C library there is, libsql asks for a report of the process, a third of what it takes to load, and
+ * then reads this file, which has the last word where it is that of glibc. So it is read first.
+ */
+const lddPath = '/usr/bin/ldd'
+
+function chooseBinary(near: NodeJS.Require): void {
+  if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch) || !isOfGlibc(lddPath)) return
+  const loader: { currentTarget: () => string } = near('@neon-rs/load')
+  loader.currentTarget = () => `linux-${process.arch}-gnu`
+}
+
+function isOfGlibc(path: string): boolean {
+  try {
+    const text = readFileSync(path, 'utf8')
+    return text.includes('GLIBC') && !text.includes('musl')
+  } catch {
+    return false
   }
 }
 
