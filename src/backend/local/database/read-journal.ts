@@ -34,6 +34,7 @@ const ofThread = `FROM journal
     AND first >= coalesce((SELECT max(first) FROM journal WHERE tid = ?1 AND first <= ?2), 0)
     AND first + count > ?2 + 1
   ORDER BY first LIMIT ?3`
+const threadColumns = [keyColumn('tid'), integerColumn('seq')].join(', ')
 const columns = 'position, first, count, hash, body'
 const safeColumns = [
   keyColumn('position'),
@@ -49,9 +50,7 @@ const packedColumns = [
   .join(', ')
 
 export function createJournalReader(database: Database): JournalReader {
-  const rowOf = database.query(
-    `SELECT ${keyColumn('tid')}, ${integerColumn('seq')} FROM threads WHERE id = ? AND ${notRemoved}`,
-  )
+  const rowOf = database.query(`SELECT ${threadColumns} FROM threads WHERE id = ? AND ${notRemoved}`)
   const packed = database.query(`SELECT ${packedColumns} FROM (SELECT ${columns} ${ofThread})`)
   const rows = database.query(`SELECT ${safeColumns} ${ofThread}`)
 
