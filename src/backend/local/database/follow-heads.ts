@@ -39,7 +39,8 @@ function prepare(database: Database) {
          coalesce((SELECT ${integerColumn('value')} FROM meta WHERE name = 'removals'), 0)`,
     ),
     page: database.query(
-      `SELECT ${keyColumn('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${notRemoved} ORDER BY tid LIMIT ${pageSize}`,
+      `SELECT ${keyColumn('tid')}, ${headColumns} FROM threads
+       WHERE tid > ? AND ${notRemoved} ORDER BY tid LIMIT ${pageSize}`,
     ),
     changed: database.query(
       `SELECT last, ${keyColumn('tid')}, ${headColumns}
@@ -50,7 +51,8 @@ function prepare(database: Database) {
     one: database.query(`SELECT ${keyColumn('tid')}, ${headColumns} FROM threads WHERE id = ? AND ${notRemoved}`),
     removed: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed`),
     roots: database.query(
-      `SELECT ${bytesColumn('id')}, ${keyColumn('tid')}, ${integerColumn('created')} FROM threads WHERE id = root AND ${notRemoved}`,
+      `SELECT ${bytesColumn('id')}, ${keyColumn('tid')}, ${integerColumn('created')} FROM threads
+       WHERE id = root AND ${notRemoved}`,
     ),
   }
 }

@@ -35,7 +35,8 @@ function prepare(database: Database) {
     unswept: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'unswept'`),
     next: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed LIMIT 1`),
     threads: database.query(
-      `SELECT ${keyColumn('tid')}, ${bytesColumn('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
+      `SELECT ${keyColumn('tid')}, ${bytesColumn('id')} FROM threads
+       WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
     ),
     collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
     removedThread: database.query(`SELECT ${keyColumn('tid')} FROM threads WHERE id = ? AND NOT (${notRemoved})`),

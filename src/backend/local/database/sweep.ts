@@ -55,7 +55,7 @@ function createSweep({ folder, writer, writes }: SweepServices): Trees['sweep'] 
       traces = true
       return { more: true }
     }
-    if (traces) writer.scrub()
+    if (traces) await writer.scrub()
     traces = false
     return { more: false }
   }

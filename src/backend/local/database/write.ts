@@ -32,7 +32,8 @@ function prepare(database: Database) {
   return {
     ...prepareCounts(database),
     find: database.query(
-      `SELECT ${keyColumn('tid')}, ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads WHERE id = ? AND ${notRemoved}`,
+      `SELECT ${keyColumn('tid')}, ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads
+       WHERE id = ? AND ${notRemoved}`,
     ),
     create: database.write(
       `INSERT INTO threads (

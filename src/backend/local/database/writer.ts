@@ -64,7 +64,7 @@ export class Writer {
   /** Since the last checkpoint. */
   private writes = 0
   private transactions = 0
-  private checkpointing = false
+  private checkpointing: Promise<void> | undefined
   /** Until the log is checkpointed whole. */
   private holding = false
   private readonly database: Database
@@ -127,12 +127,15 @@ export class Writer {
   }
 
   private startCheckpoint(): void {
-    if (!this.checkpointing) void this.checkpointBeside()
+    const { transactions } = this
+    this.checkpointing ??= this.checkpointBeside().finally(() => {
+      this.checkpointing = undefined
+      if (this.open && transactions !== this.transactions) this.cancelIdle ??= this.checkpointWhenIdle()
+    })
   }
 
   /** That it fails loses nothing: the log stays, and SQLite itself makes a checkpoint in a commit at last. */
   private async checkpointBeside(): Promise<void> {
-    this.checkpointing = true
     this.writes = 0
     const { transactions } = this
     try {
@@ -147,9 +150,7 @@ export class Writer {
     } catch (thrown) {
       process.emitWarning(sqliteFailure('write', thrown))
     } finally {
-      this.checkpointing = false
       if (this.holding) this.resume()
-      if (this.open && transactions !== this.transactions) this.cancelIdle ??= this.checkpointWhenIdle()
     }
   }
 
@@ -158,10 +159,11 @@ export class Writer {
     if (this.open) this.flush()
   }
 
-  /** Removes deleted data from the log, too. */
-  scrub(): void {
+  /** Removes deleted data from the log, too: when this is done, or as soon as nobody reads from it. */
+  async scrub(): Promise<void> {
     this.scrubbing = true
-    this.tryCheckpoint()
+    await this.checkpointing
+    if (this.open) this.tryCheckpoint()
   }
 
   /** Flushes, then empties the log. Later writes are refused. */
