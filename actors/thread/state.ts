@@ -281,9 +281,9 @@ export interface ThreadState {
   mailsToParent: number
   /** What this thread told its parent that it is doing. */
   statusText?: string
-  /** Why it was terminated. */
+  /** Why it was terminated, and with whom, where it waited for them alone; why it is paused. */
   endedFor?: string
-  /** Why it is paused. */
+  endedWith?: readonly string[]
   pausedFor?: string
   /** It is to be removed, with all below it. */
   deleting?: true

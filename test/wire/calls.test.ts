@@ -209,6 +209,7 @@ test('MP3: what a provider refuses for good says what can be done; then the thre
     [401, 'invalid x-api-key', 'check the API key'],
     [400, 'this is not to my taste', 'name another model in the prompt, or a fallback'],
     [400, 'this is not to my taste', 'change the message that it refuses (thread.edit, thread.remove)'],
+    [400, 'this is not to my taste', 'go back to before it (thread.rewind)'],
   ] as const) {
     const { model } = await refusing(status, message)
     const thread = await start(model, [])

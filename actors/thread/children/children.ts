@@ -235,7 +235,7 @@ function queueAnswer(state: ThreadState, { side }: Child, answer: Answer): void 
   const { reference, began } = answer
   const at = state.updatedAt
   const { text, below, paths } = readAnswer(state, answer, at)
-  const framed = frameChildText(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${text}`)
+  const framed = frameChildText(reference, text, began && beganText(began))
   const message: Message = {
     id: `report_${serialOf(state)}`,
     role: 'user',

@@ -35,6 +35,7 @@ import type {
 import { withAttachments } from './attachments.js'
 import { frameChildText } from './frame.js'
 import { lastMail, noteMail } from './mail-numbers.js'
+import { runningBelow } from './running-below.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
@@ -70,17 +71,11 @@ export function statusReported(state: ThreadState): Status {
     : 'awaiting_variables'
 }
 
-/** What ends with the thread, for the model of its parent. */
-function endedWith({ children, toStop, requests }: ThreadState): readonly string[] {
-  const stopped = new Set(toStop.map(({ child }) => child))
-  const working = [...children].flatMap(([reference, { id, busy, ended }]) =>
-    busy > 0 && !ended && !stopped.has(id) ? [reference] : [],
-  )
-  const deferred = Object.values(requests).map(
-    ({ child, missing }) => `${child.reference}, which waited for ${missing.join(', ')}`,
-  )
-  const all = [...working, ...deferred]
-  return all.length > 0 ? [`[ended with it: ${all.join('; ')}]`] : []
+/** What ended with the thread, and whether someone ended it after its last turn, for the model of its parent. */
+function endNotes(state: ThreadState): readonly string[] {
+  const { endedWith = runningBelow(state), endedFor } = state
+  const terminated = state.endedWith ? [`[it was terminated${because(endedFor)}]`] : []
+  return [...terminated, ...(endedWith.length > 0 ? [`[ended with it: ${endedWith.join('; ')}]`] : [])]
 }
 
 /** How the last turn ended, for those whose message it read. */
@@ -96,7 +91,7 @@ function turnReport(state: ThreadState): Fact | undefined {
     to: addressesOf(waiting),
     outcome: outcomeOf(lastTurn, child?.gives),
     ...defined({ over, failed }),
-    ...filesOf(state, lastTurn, over ? endedWith(state) : []),
+    ...filesOf(state, lastTurn, over ? endNotes(state) : []),
     ...unreported(state, waiting.length === pendingReplies.length),
   }
 }

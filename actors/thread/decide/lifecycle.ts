@@ -12,6 +12,7 @@ import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { Fact, ThreadPaused, ThreadResumed, ThreadTerminated } from '../../../src/core/records/record.js'
 import { stopChildren } from '../children/children.js'
+import { runningBelow } from '../children/running-below.js'
 import { dropSchedules } from '../calls/calls.js'
 import { mayResume, needsGrant } from '../budget/grants.js'
 import { noFacts, refuse } from './decision.js'
@@ -107,6 +108,7 @@ export function endThread(
   if (deleting) state.deleting = true
   if (state.lineage.copying) treeCopied(state)
   delete state.pausedFor
+  noteEndedWith(state)
   stopChildren(state)
   dropSchedules(state)
   state.requests = {}
@@ -115,6 +117,13 @@ export function endThread(
   if (child && parent !== undefined && !inherited && !parentKnowsEnd && pendingReplies.length === 0 && !hasEnded(state))
     pendingReplies.push({ thread: parent, quiet: true, message: endNotice })
   return true
+}
+
+/** Its answer is there and waits for what it started: whoever reads it is told what became of that. */
+function noteEndedWith(state: ThreadState): void {
+  if (state.turn || hasEnded(state) || state.pendingReplies.length === 0) return
+  const below = runningBelow(state)
+  if (below.length > 0) state.endedWith = below
 }
 
 /** Stands for the message in a pending reply that no message asked for. */

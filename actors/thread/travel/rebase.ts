@@ -68,6 +68,7 @@ function beginAnew(state: ThreadState, record: Based): void {
   if (state.turn) state.turn = { ...state.turn, trace: undefined }
   delete state.pausedFor
   delete state.endedFor
+  delete state.endedWith
   delete state.deleting
 }
 

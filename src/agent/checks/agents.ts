@@ -75,6 +75,13 @@ export function checkSides(agent: AgentDefinition, app: Pick<Definitions, 'agent
           `names the tool "${name}" as ${at}.${field}; its prompt "${side.prompt}" has: ` +
           `${callable.join(', ') || 'none'}`,
       ),
+      ...(agent.type === 'ai_human' && side.stopTool !== undefined && prompt.outputSchema
+        ? [
+            `has the tool "${side.stopTool}" as ${at}.stopTool, which would end the turn without the value of the ` +
+              `outputSchema of its prompt "${side.prompt}"; leave out one of them: the tool \`response\` ends the ` +
+              `turn, too`,
+          ]
+        : []),
       ...(agent.type === 'dual_ai'
         ? handoffs.map(
             ({ name }) =>

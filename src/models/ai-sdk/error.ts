@@ -74,7 +74,7 @@ function adviceOn(status: number | undefined, detail: string): string {
     'a fallback that takes it',
     'change the message that it refuses (thread.edit, thread.remove)',
   ]
-  return `${again}: ${ways.join(', or ')}, then resume the thread`
+  return `${again}: ${ways.join(', or ')}, then resume the thread; or go back to before it (thread.rewind)`
 }
 
 export function unavailable(

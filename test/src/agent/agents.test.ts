@@ -1,5 +1,6 @@
 /** Agents and their sides are checked when the app is loaded. */
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { createApp } from '../../../src/agent/app.js'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
 import type { Definition } from '../../../src/agent/define.js'
@@ -107,6 +108,23 @@ describe('an agent', () => {
     ],
   ])('D6: %s is a mistake', (_, agent, text) => {
     expect(mistakesOf(agent)).toEqual([text])
+  })
+
+  it('D6, T12: a stop tool beside an output schema is a mistake where it would end the turn without the value', () => {
+    const formal = definePrompt({
+      name: 'formal',
+      prompt: 'You count.',
+      model: 'fast',
+      tools: ['done'],
+      outputSchema: z.object({ total: z.number() }),
+    })
+    const side = { prompt: 'formal', stopTool: 'done' }
+    expect(mistakesOf({ type: 'ai_human', sideA: side }, [formal])).toEqual([
+      'agent "pair" has the tool "done" as sideA.stopTool, which would end the turn without the value of the ' +
+        'outputSchema of its prompt "formal"; leave out one of them: the tool `response` ends the turn, too',
+    ])
+    expect(mistakesOf({ type: 'ai_human', sideA: { ...side, prompt: 'p' } }, [formal])).toEqual([])
+    expect(mistakesOf({ type: 'dual_ai', sideA: side, sideB: b }, [formal])).toEqual([])
   })
 
   it('S9, D6: two sides neither take a thread over nor give it away', () => {

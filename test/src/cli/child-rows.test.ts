@@ -5,6 +5,7 @@ import { swarmLine } from '../../../src/cli/turn/swarm-line.js'
 import { createSkein, defineAgent, defineModel, definePrompt, defineTool, memory } from '../../../src/index.js'
 import { scriptedModel } from '../../../src/testing.js'
 import { z } from 'zod'
+import { deferred } from '../../helpers/deferred.js'
 
 const never = new Promise<never>(() => undefined)
 const ask = (tool: string, ...messages: readonly string[]) => messages.map((message) => ({ tool, args: { message } }))
@@ -120,6 +121,43 @@ it('equal waits are one line', async () => {
     if (change.calls.some(({ waitsFor }) => waitsFor === 'approval') && ++held === 12) break
   }
   expect(rows.lines('◐').slice(1)).toEqual(['‖ 12 × publish waits for approval'])
+  await skein.close()
+})
+
+it('what a tool of a child has got to stands in its row', async () => {
+  const listens = deferred()
+  const scan = defineTool({
+    name: 'scan',
+    description: 'reads pages',
+    args: z.object({}),
+    eventSchema: z.object({ page: z.number() }),
+    async *execute({ signal }) {
+      await listens.promise
+      yield { page: 7 }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    },
+  })
+  const definitions = [
+    ...app.filter(({ name }) => name !== 'top' && name !== 'slow'),
+    scan,
+    defineModel({ name: 'top', model: scriptedModel(() => ({ calls: ask('slow', 'rivers') })) }),
+    defineModel({ name: 'slow', model: scriptedModel(() => ({ calls: [{ tool: 'scan', args: {} }] })) }),
+    definePrompt({ name: 'top', model: 'top', prompt: 'x', tools: [{ name: 'slow' }] }),
+    definePrompt({ name: 'slow', model: 'slow', prompt: 'x', tools: ['scan'] }),
+    ...['top', 'slow'].map((name) =>
+      defineAgent({ name, type: 'ai_human', sideA: { prompt: name }, exposeAsTool: true }),
+    ),
+  ]
+  const skein = await createSkein({ app: definitions, backend: memory(), closeGraceMs: 0 })
+  const thread = await skein.threads.create({ agent: 'top', id: 't1' })
+  const rows = createChildRows((_, text) => text, 't1')
+  await thread.send('go').accepted()
+  for await (const change of thread.view({ tree: true, from: 'start' })) {
+    rows.take(change)
+    if (change.event?.type === 'model.replied' && change.event.thread !== 't1') listens.resolve()
+    if (change.event?.type === 'tool.preliminary') break
+  }
+  expect(rows.lines('◐').at(-1)).toMatch(/^◐ slow-1 “rivers” .* scan page 7$/)
   await skein.close()
 })
 

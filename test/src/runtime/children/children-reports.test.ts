@@ -245,6 +245,20 @@ onEveryStore('a child that does not stay', (world) => {
     expect(await skein.inbox.list({ root: 'lead' })).toEqual([])
   })
 
+  it('S6, A4, F7: where it is terminated meanwhile, its answer says so, and what ended with it', async () => {
+    const skein = await world.open(courierApp())
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const run = lead.send('go')
+    await until('the question', async () => (await skein.inbox.list({ root: 'lead' })).length === 1)
+    await lead.settled({ tree: true })
+    const [boss] = (await skein.threads.list({ parent: 'lead' })).threads
+    await (await skein.threads.get(boss?.thread ?? '')).terminate({ reason: 'not needed' })
+    expect(await run.text()).toBe(
+      'asked\n\n[it was terminated (not needed)]\n\n[ended with it: helper-1, which waited for TOKEN]',
+    )
+    expect(await skein.inbox.list({ root: 'lead' })).toEqual([])
+  })
+
   it('S6, A4: where it fails, the question ends with it, and the parent reads which', async () => {
     const skein = await world.open(courierApp({ error: 'broken' }))
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
