@@ -85,7 +85,9 @@ export class MailReader {
   }
 
   async #read(): Promise<void> {
-    const { mailbox } = this.#options.backend
+    const { backend, services } = this.#options
+    const { mailbox } = backend
+    const { loop } = services
     this.#reading = true
     try {
       while (this.#more && this.#handler.open) {
@@ -93,6 +95,7 @@ export class MailReader {
         for (const mail of await mailbox.read(this.#handler.state.id, this.#last)) {
           // Awaited here, so that later mail does not overtake one whose values must be unsealed first.
           const locked = bringsKeys(mail) ? await this.#unlock() : undefined
+          if (loop.isSpent) await loop.breathe()
           // The thread may have left this host meanwhile: its next owner decides.
           if (!this.#handler.open) break
           this.#take(mail, locked)
