@@ -5,7 +5,7 @@
  * - Every door, command and module that is found by its name stays at its path, and is one line that leads to `lib`.
  * - What was imported later is imported later: esbuild makes a chunk of it. What is surely in memory by then does not
  *   count (chunk-groups.ts): without that, every pair of entries would have a file of what only the two share.
- * - The outline of the machine is data in `lib`: making the machine takes a process longer than all of its moves.
+ * - The outline of the machine is data in a build: making the machine takes a process longer than all of its moves.
  * - A module sees the location that it had (`import.meta.url`): workers and the page are found by it.
  * - With `--alone` the modules that are in `lib` now are removed: nothing of the package leads to them.
  */
@@ -62,13 +62,12 @@ const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => 
   },
 })
 
-const asData: Plugin = {
-  name: 'as-data',
-  setup(building) {
-    building.onLoad({ filter: /\/actors\/thread\/machine-outline\.js$/ }, () => ({
-      contents: `export const threadMachineOutline = JSON.parse(${JSON.stringify(JSON.stringify(threadMachineOutline))})`,
-    }))
-  },
+/** Instead of the module that makes the machine to describe it. */
+async function writeOutline(): Promise<void> {
+  const data = JSON.stringify(JSON.stringify(threadMachineOutline))
+  const text = `export const threadMachineOutline = JSON.parse(${data})\n`
+  await writeFile(join(dist, 'actors/thread/machine-outline.js'), text)
+  await rm(join(dist, 'actors/thread/machine.js'), { force: true })
 }
 
 async function bundle(entries: readonly string[]): Promise<void> {
@@ -85,7 +84,7 @@ async function bundle(entries: readonly string[]): Promise<void> {
     target: 'node20',
     define: { 'import.meta.url': '__module_url' },
     banner: { js: 'const __chunk_url = import.meta.url;' },
-    plugins: [asData, inOneFolder(before)],
+    plugins: [inOneFolder(before)],
     // Modules are imported for being in memory, too.
     ignoreAnnotations: true,
     logLevel: 'error',
@@ -106,6 +105,7 @@ async function leadThere(entry: string): Promise<void> {
 
 const entries = [...new Set([...doors, ...started, ...(await bodies())])]
 for (const entry of entries) if (!existsSync(join(dist, `${entry}.js`))) throw new Error(`there is no ${entry}.js`)
+await writeOutline()
 await bundle(entries)
 for (const entry of entries) await leadThere(entry)
 if (process.argv.includes('--alone')) await removeModules(new Set(entries))

@@ -172,7 +172,7 @@ export class Writes {
     if (entry) {
       const position = this.given.position + 1
       append.run(position, tid, entry.first, entry.count, entry.hash, entry.body)
-      this.given = { ...this.given, position }
+      this.given = { position, mail: this.given.mail }
       this.noted += markNote('commit', position, commit.thread)
       this.removals.refer(entry.body, this.rootOf(commit, tid))
     }
@@ -200,7 +200,7 @@ export class Writes {
   putMail(send: Send, body: string, arrived: Set<string>): void {
     const mail = this.given.mail + 1
     if (this.statements.post.run(mail, send.to, send.id, body).changes !== 1) return
-    this.given = { ...this.given, mail }
+    this.given = { position: this.given.position, mail }
     this.noted += markNote('mail', mail, send.to)
     arrived.add(send.to)
   }
