@@ -8,7 +8,8 @@
  * - A tool that is meant to be called again and again (`repeats`) is not counted.
  */
 import type { Outcome } from '../../../src/core/effect.js'
-import { canonical } from '../../../src/core/json.js'
+import { canonical, isObject, longerThan } from '../../../src/core/json.js'
+import type { Json } from '../../../src/core/json.js'
 import type { RecordedCall } from '../../../src/core/records/record.js'
 import { stepRules } from '../../../src/core/records/rules.js'
 import type { ThreadState, Turn } from '../state.js'
@@ -21,6 +22,8 @@ export interface RecentCall {
 
 const mostRecent = 32
 const longestArgs = 200
+/** Of longer args no text is made to tell them apart. */
+const longArgs = 16 * 1024
 
 /** A call was answered. */
 export function noteRecent(turn: Turn, call: RecordedCall, { ok }: Outcome): void {
@@ -61,7 +64,7 @@ const keys = new WeakMap<RecordedCall, number>()
 function keyOf(call: RecordedCall): number {
   const known = keys.get(call)
   if (known !== undefined) return known
-  const key = hash(`${call.tool} ${canonical(call.args)}`)
+  const key = longerThan(call.args, longArgs) ? hashOfLong(call) : hash(`${call.tool} ${canonical(call.args)}`)
   keys.set(call, key)
   return key
 }
@@ -72,15 +75,67 @@ function detailOf({ tool, args }: RecordedCall, happened: string): string {
   return `the call ${tool} ${shown} ${happened} within ${mostRecent} calls`
 }
 
+/** The lower and the upper half of a hash that is being made. */
+interface Halves {
+  low: number
+  high: number
+}
+
 /** 52 bits of a text; no cryptography, only to tell the calls of one turn apart. */
 function hash(text: string): number {
-  let low = 0xdeadbeef
-  let high = 0x41c6ce57
+  const halves = begunHash()
+  addUnits(halves, text)
+  return endedHash(halves)
+}
+
+/** Equal args give equal keys, whatever the order of their fields: each text is gone through once, and none is made. */
+function hashOfLong({ tool, args }: RecordedCall): number {
+  const halves = begunHash()
+  addText(halves, tool)
+  addValue(halves, args)
+  return endedHash(halves)
+}
+
+function addValue(halves: Halves, value: Json): void {
+  if (typeof value === 'string') return addText(halves, value)
+  if (Array.isArray(value)) {
+    addUnits(halves, `[${value.length}`)
+    for (const item of value as readonly Json[]) addValue(halves, item)
+    return
+  }
+  if (!isObject(value)) return addUnits(halves, JSON.stringify(value))
+  const fields = value as { readonly [key: string]: Json }
+  const names = Object.keys(fields).sort()
+  addUnits(halves, `{${names.length}`)
+  for (const name of names) {
+    addText(halves, name)
+    addValue(halves, fields[name] ?? null)
+  }
+}
+
+/** Its length first, so that texts one after another are not taken for others. */
+function addText(halves: Halves, text: string): void {
+  addUnits(halves, `"${text.length}:`)
+  addUnits(halves, text)
+}
+
+function begunHash(): Halves {
+  return { low: 0xdeadbeef, high: 0x41c6ce57 }
+}
+
+function addUnits(halves: Halves, text: string): void {
+  let { low, high } = halves
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)
     low = Math.imul(low ^ unit, 2_654_435_761)
     high = Math.imul(high ^ unit, 1_597_334_677)
   }
+  halves.low = low
+  halves.high = high
+}
+
+function endedHash(halves: Halves): number {
+  let { low, high } = halves
   low = Math.imul(low ^ (low >>> 15), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909)
   high = Math.imul(high ^ (high >>> 15), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909)
   return (high & 0xfffff) * 2 ** 32 + (low >>> 0)

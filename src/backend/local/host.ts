@@ -157,7 +157,7 @@ function createBell(rings: Set<() => void>): Bell {
 function createPut(writer: Writer, writes: Writes): Mailbox['put'] {
   return async (send) => {
     const body = mailText(send)
-    return writer.add((arrived) => writes.putMail(send, body, arrived))
+    return writer.add((arrived) => writes.putMail(send, body, arrived), body.length > longText)
   }
 }
 
@@ -189,6 +189,14 @@ interface CommitServices {
   readonly assertOpen: () => void
 }
 
+/** Characters of a text that is made in one turn of the event loop, and written in the next. */
+const longText = 256 * 1024
+
+/** Makes its text and hash before the transaction: of what is long that takes as long as writing it. */
+function isLong({ entry }: Parameters<Backend['commit']>[0]): boolean {
+  return entry !== undefined && entry.hash.length + entry.body.length > longText
+}
+
 /** Not an async function: that would be a promise around a promise, for every commit. */
 function createCommit({ writer, writes, assertOpen }: CommitServices): Backend['commit'] {
   return (commit) => {
@@ -196,7 +204,7 @@ function createCommit({ writer, writes, assertOpen }: CommitServices): Backend['
       assertOpen()
       checkCommit(commit)
       const texts = mailTexts(commit)
-      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived))
+      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived), isLong(commit))
       return commit.also ? committed.catch(refusalIn) : committed
     } catch (thrown) {
       return Promise.reject(thrown)

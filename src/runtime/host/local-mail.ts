@@ -11,6 +11,7 @@
  */
 import { mailText } from '../../backend/checks.js'
 import type { Backend, Send } from '../../backend/port.js'
+import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import type { Command } from '../../core/records/command.js'
 import { bringsKeys, commandIn } from '../journal/mail.js'
@@ -49,8 +50,33 @@ const decidedAtOnce: ReadonlySet<Command['kind']> = new Set<Command['kind']>([
 
 /** As it would be read from a mailbox: a caller that changes its values later changes nothing here. */
 function copyOf(send: Send): Send {
-  const body: Json = JSON.parse(mailText(send))
-  return { to: send.to, id: send.id, body }
+  return { to: send.to, id: send.id, body: copied(send.body) ?? JSON.parse(mailText(send)) }
+}
+
+/** Texts are not gone through, however long they are. Undefined: it has something that JSON writes in its own way. */
+function copied(value: unknown): Json | undefined {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : undefined
+  if (Array.isArray(value)) return copiedItems(value)
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype || 'toJSON' in value) return undefined
+  const copy: Record<string, Json> = {}
+  for (const name of Object.keys(value)) {
+    if (value[name] === undefined) continue
+    const field = name === '__proto__' ? undefined : copied(value[name])
+    if (field === undefined) return undefined
+    copy[name] = field
+  }
+  return copy
+}
+
+function copiedItems(values: readonly unknown[]): Json | undefined {
+  const copy: Json[] = []
+  for (const value of values) {
+    const item = copied(value)
+    if (item === undefined) return undefined
+    copy.push(item)
+  }
+  return copy
 }
 
 export class LocalMail {

@@ -67,6 +67,18 @@ it('J3: commits go on while a checkpoint is made; only one that nothing was writ
   expect(count()).toBe(2_001)
 })
 
+it('J3: a long write is made in the next turn of the event loop, with those behind it, in their order', async () => {
+  const writer = new Writer(database, { ...hooks, settled() {} }, gated(0))
+  const written: string[] = []
+  const long = writer.add(() => written.push('long'), true)
+  const short = writer.add(() => written.push('short'))
+  for (let tick = 0; tick < 10; tick++) await Promise.resolve()
+  expect(written).toEqual([])
+  expect(await Promise.all([long, short])).toEqual([1, 2])
+  expect(written).toEqual(['long', 'short'])
+  await writer.close()
+})
+
 it('J3: a log that is too long is written to again when it was checkpointed whole, in the order of the writes', async () => {
   const settled = vi.fn<() => void>()
   const checkpoints = gated(20_000)

@@ -81,14 +81,18 @@ export class Writer {
     this.truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')
   }
 
-  add<T>(write: (arrived: Set<string>) => T): Promise<T> {
+  /** `isLong`: its texts took a while to make, and it is written in the next turn of the event loop. */
+  add<T>(write: (arrived: Set<string>) => T, isLong = false): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.open) {
         reject(storeClosed('local'))
         return
       }
       // The host hands over everything that is ready in one go, so a microtask is late enough.
-      if (this.queue.length === 0 && !this.holding) queueMicrotask(() => this.flush())
+      if (this.queue.length === 0 && !this.holding) {
+        if (isLong) setImmediate(() => this.flush())
+        else queueMicrotask(() => this.flush())
+      }
       this.queue.push({
         apply: (arrived) => {
           const result = write(arrived)

@@ -168,8 +168,8 @@ export class SharedDirectory implements ThreadDirectory {
       const heads = 'head' in change ? [change.head, ...before] : before
       for (const listener of this.#listeners) listener(heads, change)
     })
-    const ready = follower.ready.then((position) => {
-      table.complete()
+    const ready = follower.ready.then(async (position) => {
+      for (const _ of table.completing(sliceRows)) await nextTurn()
       progress.position = Math.max(progress.position, position)
       progress.isReady = true
       removals.begin(progress.position)

@@ -12,6 +12,7 @@ import { comesBefore, FirstRows, finderOf, toHeadPage, TakenRows } from './liste
 import type { HeadPage, ListedRow } from './listed-rows.js'
 import type { ThreadOrder } from './thread-info.js'
 import type { HeadQuery } from './thread-query.js'
+import { updateOrder } from './update-order.js'
 
 interface Row extends ListedRow {
   head: StoredHead
@@ -38,6 +39,8 @@ export class HeadTable {
   #newest: Row | undefined
   /** Whether rows are in the order of updates already: those that are told first come in any. */
   #isLinked = false
+  /** Rows that came, changed or went while the others were being put into that order. */
+  #late: Set<Row> | undefined
   readonly #pending = new Set<Row>()
   readonly #roots = new Set<Row>()
   readonly #indices: Readonly<Record<IndexName, Map<string, Set<Row>>>> = {
@@ -154,7 +157,7 @@ export class HeadTable {
 
   /** Clocks of hosts differ little, so the place of a row that was just updated is near the end. */
   #link(row: Row): void {
-    if (!this.#isLinked) return
+    if (!this.#isLinked) return void this.#late?.add(row)
     let newer: Row | undefined
     let older = this.#newest
     while (older && comesBefore(row, older, 'updated') > 0) {
@@ -169,7 +172,7 @@ export class HeadTable {
   }
 
   #unlink(row: Row): void {
-    if (!this.#isLinked) return
+    if (!this.#isLinked) return void this.#late?.add(row)
     if (row.newer) row.newer.older = row.older
     else if (this.#newest === row) this.#newest = row.older
     if (row.older) row.older.newer = row.newer
@@ -177,16 +180,32 @@ export class HeadTable {
 
   /** All that there was has been told. */
   complete(): void {
-    this.#isLinked = true
-    const rows = [...this.#rows.values()].sort((a, b) => comesBefore(b, a, 'updated'))
-    let older: Row | undefined
-    for (const row of rows) {
-      row.older = older
-      row.newer = undefined
-      if (older) older.newer = row
-      older = row
+    const completing = this.completing(Infinity)
+    while (!completing.next().done);
+  }
+
+  /** In slices of so many rows: others may go on where it yields, and the rows may change. */
+  *completing(sliceRows: number): Generator<undefined, void> {
+    const late = (this.#late = new Set())
+    const rows = [...this.#rows.values()]
+    let linked = 0
+    for (const index of yield* updateOrder(rows, sliceRows)) {
+      if (++linked % sliceRows === 0) yield
+      const row = rows[index]
+      if (row && !late.has(row)) this.#append(row)
     }
-    this.#newest = older
+    this.#isLinked = true
+    this.#late = undefined
+    for (const row of late) {
+      this.#unlink(row)
+      if (!row.isGone) this.#link(row)
+    }
+  }
+
+  #append(row: Row): void {
+    row.older = this.#newest
+    if (this.#newest) this.#newest.newer = row
+    this.#newest = row
   }
 
   /** At once, however many rows it looks at. */

@@ -1,5 +1,5 @@
 /** Mail within one host: it is handed over at once, in order, once, and falls back on the mailbox. */
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { Definition } from '../../../../src/agent/define.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import type { Commit } from '../../../../src/backend/port.js'
@@ -125,5 +125,23 @@ it('LM3: what a caller changes after it was sent changes nothing', async () => {
   await kept
   value.deep.push('changed')
   expect(await thread.kv.get('k')).toEqual({ deep: ['as it was'] })
+  await skein.close()
+})
+
+it('a message is made into text once, for its record, however long it is', async () => {
+  const { app: definitions } = tinyApp({ script: () => 'done' })
+  const skein = await open(definitions, {})
+  const thread = await skein.threads.create({ agent: 'helper' })
+  const long = 'x'.repeat(2 ** 20)
+  const written = vi.spyOn(JSON, 'stringify')
+  try {
+    await thread.send(long).result()
+    const texts = written.mock.results.filter(({ value }) => typeof value === 'string' && value.length >= long.length)
+    expect(texts).toHaveLength(1)
+  } finally {
+    written.mockRestore()
+  }
+  const [first] = await thread.messages()
+  expect(first?.text).toBe(long)
   await skein.close()
 })

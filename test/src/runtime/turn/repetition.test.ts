@@ -37,6 +37,26 @@ onEveryStore('repetition', (world) => {
     expect(await thread.send('differently').result()).toMatchObject({ ...stopped, steps: 72 })
   })
 
+  it('L4: long args are told apart by every character, and not by the order of their fields', async () => {
+    const text = 'x'.repeat(100_000)
+    const equal = (step: number) =>
+      step % 2 === 0 ? { text, list: [1, { a: 'b', c: null }] } : { list: [1, { c: null, a: 'b' }], text }
+    const other = (step: number) => ({ text: `${text}${String.fromCharCode(97 + step)}${text}` })
+    const { app } = tinyApp({
+      tools: [fails],
+      script: ({ step, messages }) => {
+        if (messages.some((message) => message.text === 'differently'))
+          return step < 20 ? call('search', other(step)) : 'done'
+        return call('search', equal(step))
+      },
+    })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    expect(await thread.send('go').result()).toMatchObject({ stopReason: 'repetition', steps: 8 })
+    const second = await skein.threads.create({ agent: 'helper' })
+    expect(await second.send('differently').result()).toMatchObject({ stopReason: 'completed', steps: 21 })
+  })
+
   it('L4: a loop of two calls is caught, also where both are made in one step', async () => {
     const { app } = tinyApp({
       tools: [fails, works],
