@@ -5,7 +5,7 @@ import { SkeinError, fromFailure, isSkeinError, toFailure } from '../../../src/c
 import type { Failure } from '../../../src/core/failure.js'
 import { canonical, toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
-import { jsonPieces } from '../../../src/core/json-pieces.js'
+import { jsonPieces } from '../../../src/runtime/effects/json-pieces.js'
 
 describe('json', () => {
   it('equal values have equal text, whatever the order of their keys', () => {
