@@ -25,6 +25,7 @@ import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
 import { isStopped } from '../turn/last-answer.js'
 import { hasSpoken, isFinal, stepsOf } from '../turn/session.js'
+import { dueRewoundPause } from '../travel/restore.js'
 import { dueRevertEnd } from '../travel/rewind.js'
 import { dueHold } from '../variables.js'
 import type { NeededVariables } from '../variables.js'
@@ -50,7 +51,14 @@ type DueFact = (state: ThreadState, context: DueContext) => Fact | undefined
  * after all that could still happen in it.
  */
 const always: readonly DueFact[] = [dueReport, dueDeferredChild, dueRestartedChild]
-const withoutTurn: readonly DueFact[] = [...always, dueOfChildren, dueThreadEnd, dueTurn, dueUsageReport]
+const withoutTurn: readonly DueFact[] = [
+  dueRewoundPause,
+  ...always,
+  dueOfChildren,
+  dueThreadEnd,
+  dueTurn,
+  dueUsageReport,
+]
 const duringCalls: readonly DueFact[] = [...always, dueTermination, dueRevertEnd, dueVariables, dueOfChildren, dueCall]
 const beforeImmediateCalls: readonly DueFact[] = [...always, dueTermination, dueVariables]
 const betweenSteps: readonly DueFact[] = [

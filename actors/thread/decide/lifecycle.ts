@@ -95,6 +95,8 @@ function changesNothing(state: ThreadState, inherited: true | undefined): Decisi
 
 export function noteGate(state: ThreadState, record: ThreadPaused | ThreadResumed): true {
   delete state.pausedFor
+  const { holds: _, ...lineage } = state.lineage
+  state.lineage = lineage
   if (record.type === 'thread.paused' && record.reason !== undefined) state.pausedFor = record.reason
   return true
 }

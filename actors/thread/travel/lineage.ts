@@ -20,6 +20,8 @@ export interface Lineage {
   readonly copying?: Copying
   /** The last record with which it went back. */
   readonly rewound?: number
+  /** Messages wait that had come before it went back: nothing goes on by itself. */
+  readonly holds?: true
 }
 
 export const noLineage: Lineage = { before: 0 }

@@ -3,10 +3,12 @@
  * what was used up is not given back: numbers of steps and names, what was spent, what was accepted and told.
  *
  * - In the middle of a turn, the turn is one that failed there: `resume` goes on with it, a message begins another.
+ * - A message that waited at that point waits again, and the thread is paused: whoever goes back says when it goes on.
  * - Children that were made after that point are told to end. Schedules that have been made since are gone, and those
  *   that have come or were taken back do not come again.
  */
 import type { Json } from '../../../src/core/json.js'
+import type { Fact } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import type { ThreadRewound } from '../../../src/core/records/travel.js'
 import { createSlots } from '../calls/slots.js'
@@ -38,9 +40,19 @@ export function restore(state: ThreadState, then: ThreadState, record: Rewound):
     slots: createSlots([]),
     envOfStep: undefined,
     unknownEffects: { ...then.unknownEffects },
-    lineage: { ...state.lineage, rewound: record.seq },
+    lineage: { ...state.lineage, rewound: record.seq, ...(then.queue.some(beginsTurn) && { holds: true }) },
   })
   return true
+}
+
+function beginsTurn({ delivery }: ThreadState['queue'][number]): boolean {
+  return delivery !== 'store'
+}
+
+/** It went back to where a message waited for its turn. */
+export function dueRewoundPause({ lineage, position }: ThreadState): Fact | undefined {
+  if (!lineage.holds || position.gate !== 'open') return undefined
+  return { type: 'thread.paused', reason: 'rewound to where a message waits; resume goes on with it' }
 }
 
 /** The state of a turn that is left in the middle, for `restore`. */

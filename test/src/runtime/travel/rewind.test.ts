@@ -92,6 +92,29 @@ describe('rewinding', () => {
     expect((await thread.fork({ at: { step: 1 }, dry: true })).effects).toEqual([])
   })
 
+  test.each([
+    ['its turn', { to: { turn: 'second' }, revert: true }],
+    ['the turn that it waited for', { to: { step: 1 }, revert: true }],
+    ['the record that received it', { to: { seq: 2 }, force: true }],
+  ] as const)('P4: nothing goes on by itself where a message waited: before %s', async (_, options) => {
+    const { open, world } = scene()
+    await using skein = await open()
+    const thread = await skein.threads.create({ agent: 'helper', id: 'source' })
+    const first = thread.send('do one', { id: 'first' })
+    await thread.send('do two', { id: 'second', delivery: 'new_turn' }).result()
+    await first.result()
+    const records = (await thread.records()).map(({ type }) => type)
+    expect(records.indexOf('turn.ended')).toBeGreaterThan(records.lastIndexOf('message.received'))
+    const paid = (): number => world.filter((line) => line.startsWith('charge')).length
+    expect(paid()).toBe(4)
+    await thread.rewind(options)
+    await thread.settled()
+    expect([await thread.status(), paid()]).toEqual(['paused', 4])
+    await thread.resume()
+    await thread.settled()
+    expect(paid()).toBeGreaterThan(4)
+  })
+
   test('P4: a revert that fails leaves the thread where it stood, and says what was undone', async () => {
     let closed = true
     const { open, world } = scene({ fails: () => closed })
