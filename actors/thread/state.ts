@@ -52,8 +52,9 @@ import type { Lineage } from './travel/lineage.js'
 export interface Turn {
   readonly run: string
   readonly startedAt: number
+  /** The record that began it; 0 where that is in the past of a fork. */
+  readonly startedSeq: number
   readonly deadlineAt: number | undefined
-  /** What began it. */
   readonly began: Began
   /** Messages of the thread before it. */
   readonly from: number
@@ -105,7 +106,6 @@ export interface Turn {
   readonly trace: string | undefined
 }
 
-/** A call that was answered. */
 export interface CallResult {
   readonly tool: string
   readonly args: Json

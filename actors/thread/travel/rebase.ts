@@ -65,7 +65,7 @@ function beginAnew(state: ThreadState, record: Based): void {
   state.env = drops.includes('env') ? noEnv : withRoots(state.env, record.roots)
   if (state.envOfStep) state.envOfStep = drops.includes('env') ? noEnv : withRoots(state.envOfStep, record.roots)
   if (drops.includes('schedules')) dropSchedules(state)
-  if (state.turn) state.turn = { ...state.turn, trace: undefined }
+  if (state.turn) state.turn = { ...state.turn, startedSeq: 0, trace: undefined }
   delete state.pausedFor
   delete state.endedFor
   delete state.endedWith

@@ -42,6 +42,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   state.turn = {
     run,
     startedAt: at,
+    startedSeq: state.seq,
     deadlineAt,
     began,
     from,

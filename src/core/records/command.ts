@@ -305,5 +305,7 @@ export type Answer =
       readonly seq: number
       /** The turn that the command started, joined or ended. */
       readonly run?: string
+      /** The record that began it, where another command did. */
+      readonly began?: number
     }
   | { readonly ok: false; readonly failure: Failure }

@@ -20,7 +20,7 @@ import { sealMail } from '../journal/mail.js'
 import { answerTopic } from '../watch/topics.js'
 
 const answerSchema = z.union([
-  z.object({ ok: z.literal(true), seq: z.number(), run: z.string().optional() }),
+  z.object({ ok: z.literal(true), seq: z.number(), run: z.string().optional(), began: z.number().optional() }),
   z.object({
     ok: z.literal(false),
     failure: z.looseObject({ code: z.string(), message: z.string(), retry: z.boolean() }),

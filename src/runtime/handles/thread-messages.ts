@@ -175,9 +175,10 @@ interface RunId extends ThreadLocation {
 }
 
 async function locateSent(backend: Backend, sent: RunId, accepted: Promise<AcceptedCommand>): Promise<RunLocation> {
-  const { seq, run = sent.run } = await accepted
+  const { seq, run = sent.run, began } = await accepted
   // Its own turn: the message is the last record but one at most. A turn it joined began earlier.
-  return run === sent.run ? { ...sent, after: Math.max(0, seq - 2) } : findRun(backend, { ...sent, run })
+  if (run === sent.run) return { ...sent, after: Math.max(0, seq - 2) }
+  return began === undefined ? findRun(backend, { ...sent, run }) : { ...sent, run, after: began - 1 }
 }
 
 /** Reads the journal for the first record of a run; a message that steered leads to the run that it joined. */

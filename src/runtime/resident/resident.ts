@@ -187,7 +187,9 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     this.#apply(decision.facts, numbered ? undefined : mail.id)
     // The record of the command, not the last that followed from it: a run is looked for from here on.
     const { seq = this.state.seq, run } = this.state.accepted.get(mail.id) ?? {}
-    this.answer(mail, { ok: true, seq, ...(run && { run }) })
+    const { turn } = this.state
+    const began = run !== mail.id && turn?.run === run ? turn?.startedSeq : 0
+    this.answer(mail, { ok: true, seq, ...(run && { run }), ...(began && { began }) })
   }
 
   #refuse(mail: TakenMail, why: Failure): void {

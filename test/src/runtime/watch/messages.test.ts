@@ -1,11 +1,42 @@
 /** Messages: steering, turns of their own, injected and silent ones, repeated ids, paging. */
 import { expect, it } from 'vitest'
+import { memory } from '../../../../src/backend/memory/memory.js'
+import type { StoredEntry } from '../../../../src/backend/port.js'
+import { createSkein } from '../../../../src/runtime/skein.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { deferred, quiet, until } from '../../../helpers/deferred.js'
+import { tapped } from '../../../helpers/tap.js'
 import { onEveryStore } from '../../../helpers/world.js'
 import type { Message } from '../../../../src/core/records/message.js'
 
 const texts = (messages: readonly Message[] | undefined): readonly string[] => (messages ?? []).map(({ text }) => text)
+
+it('F4: what came before a turn is not read again to find the run that a message joined', async () => {
+  const read: number[] = []
+  const entry = (each: StoredEntry): StoredEntry => {
+    read.push(each.first)
+    return each
+  }
+  const slow = deferred<string>()
+  const { app } = tinyApp({
+    script: ({ messages }) => (messages.at(-1)?.text === 'go' ? calls('slow') : 'done'),
+    tools: [looseTool('slow', () => slow.promise)],
+  })
+  await using skein = await createSkein({ app, backend: tapped(memory(), { entry }) })
+  const thread = await skein.threads.create({ agent: 'helper' })
+  for (let turn = 0; turn < 5; turn++) await thread.send('hello').result()
+  const { seq } = await thread.info()
+  const first = thread.send('go', { id: 'first' })
+  await until('the call', async () => (await thread.status()) === 'acting')
+  read.length = 0
+  const joined = ['a', 'b', 'c'].map((id) => thread.send('hurry', { id }))
+  await Promise.all(joined.map((run) => run.accepted()))
+  slow.resolve('slow result')
+  const results = await Promise.all([first, ...joined].map((run) => run.result()))
+  expect(new Set(results.map(({ text }) => text))).toEqual(new Set(['done']))
+  // The entry before the turn may be read, and none of the turns before.
+  expect(Math.min(...read)).toBeGreaterThan(seq - 5)
+})
 
 onEveryStore('messages to a busy thread', (world) => {
   it('F4: a steering message is read at the next step and shares the run', async () => {
