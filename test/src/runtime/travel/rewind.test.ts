@@ -92,6 +92,37 @@ describe('rewinding', () => {
     expect((await thread.fork({ at: { step: 1 }, dry: true })).effects).toEqual([])
   })
 
+  test('H1, P4: effects and timeline say which call a revert undoes, and what was undone', async () => {
+    let closed = true
+    const { open } = scene({ fails: () => closed })
+    await using skein = await open()
+    const thread = await skein.threads.create({ agent: 'helper', id: 'source' })
+    await (await thread.send('do it', { id: 'first' })).result()
+    const told = async () =>
+      (await thread.effects()).map(({ call, state, reverts, undone }) => [call, state, reverts, undone])
+    await expect(thread.rewind({ to: { step: 0 }, revert: true })).rejects.toMatchObject({ code: 'REVERT_FAILED' })
+    expect(await told()).toEqual([
+      ['call_1_1', 'done', undefined, undefined],
+      ['call_1_2', 'done', undefined, true],
+      ['call_3_0', 'done', 'call_1_2', undefined],
+      ['call_3_1', 'failed', 'call_1_1', undefined],
+    ])
+    closed = false
+    await thread.rewind({ to: { step: 0 }, revert: true })
+    expect((await told()).filter(([, , , undone]) => undone).map(([call]) => call)).toEqual(['call_1_1', 'call_1_2'])
+    const calls = (await thread.timeline()).flatMap((row) => row.calls ?? [])
+    expect(calls.map(({ call, effect, reverts, undone }) => [call, effect, reverts, undone])).toEqual([
+      ['call_1_0', undefined, undefined, undefined],
+      ['call_1_1', 'done', undefined, true],
+      ['call_1_2', 'done', undefined, true],
+      ['call_3_0', 'done', 'call_1_2', undefined],
+      ['call_3_1', 'failed', 'call_1_1', undefined],
+      ['call_5_0', 'done', 'call_1_1', undefined],
+    ])
+    const [, , page] = await thread.timeline({ limit: 2 }).then((rows) => rows[1]?.calls ?? [])
+    expect(page).toMatchObject({ call: 'call_1_2', undone: true })
+  })
+
   test('P4: a revert that fails leaves the thread where it stood, and says what was undone', async () => {
     let closed = true
     const { open, world } = scene({ fails: () => closed })
