@@ -47,6 +47,11 @@ function rewound(to: number, past: Past, forced?: true): Fact {
   return { type: 'thread.rewound', to, ...defined({ forced }), [pastKey]: past }
 }
 
+/** The turn that takes what comes now: one that undoes effects takes nothing, and what comes waits for its end. */
+export function joinableRun({ turn }: ThreadState): string | undefined {
+  return turn?.rewind ? undefined : turn?.run
+}
+
 /** Everything is undone: the past is to be read. */
 export function rewindEffect({ run, rewind }: Turn): RewindEffect | undefined {
   return rewind && { kind: 'rewind', key: rewindKey(run), to: rewind.to }

@@ -100,6 +100,30 @@ it('C1, P4: rewind is blocked with the report, undoes with --revert, and goes ba
   expect(await own.skein(['rewind', 't1'])).toMatchObject({ code: 4, stderr: expect.stringContaining('--to') })
 })
 
+it('C1, P4: a rewind that was kept is shown as a revert, once and first; then the message has its own turn', async () => {
+  const { skein } = await sold()
+  expect((await skein(['rewind', 't1', '--to', '1', '--revert'])).stderr).toContain('kept')
+  const said = await skein(['run', app, '--thread', 't1', 'hello again'])
+  expect(said).toMatchObject({ code: 0, stdout: 'first a note\nit says: charged\n' })
+  expect(said.stderr.match(/^[→✓] \w+( reverts \w+)?/gm)).toEqual([
+    '→ charge reverts call_2_0',
+    '✓ charge reverts call_2_0',
+    '✓ completed',
+    '→ note',
+    '✓ note',
+    '→ charge',
+    '✓ charge',
+    '✓ completed',
+  ])
+  const { stdout } = await skein(['timeline', 't1'])
+  expect(stdout).toMatch(/^@2 .* step, undone .*charge ! undone$/m)
+  expect(stdout).toMatch(/^@4 .* charge reverts call_2_0 ! done$/m)
+  expect(stdout).toMatch(/^@6 .* charge ! done$/m)
+  const { stdout: told } = await skein(['tail', 't1', '--no-follow'])
+  expect(told).toMatch(/ ✓ charge reverts call_2_0 paid back\n/)
+  expect(told).toMatch(/ thread\.rewound to record \d+\n/)
+})
+
 it('C1, P4: an experiment runs forks of each variant, prints what each did, and keeps them by tags', async () => {
   const { skein, first } = await sold()
   const variants = ['--variants', `${app},${fixture('travel-brief')}`]
