@@ -86,6 +86,8 @@ export const sideEffect = z
     tool: z.string(),
     state: z.enum(['unknown', 'running', 'done', 'failed']),
     beganAt: z.number(),
+    reverts: z.string().optional().describe('The call that it undoes'),
+    undone: z.literal(true).optional().describe('A rewind has undone it since'),
   })
   .meta({ title: 'SideEffect' })
 

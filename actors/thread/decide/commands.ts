@@ -28,7 +28,7 @@ import type { HeldSlot, Slot } from '../calls/slots.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
 import { isAttempt } from '../children/supervision.js'
-import { decideRewind } from '../travel/rewind.js'
+import { decideRewind, joinableRun } from '../travel/rewind.js'
 
 type CommandByKind = { readonly [Each in ResolvedCommand as Each['kind']]: Each }
 
@@ -166,9 +166,9 @@ function messageReceived(state: ThreadState, id: string, message: Omit<CommandBy
 }
 
 /** The turn that will read the message; undefined where it starts none. */
-function runOf({ turn }: ThreadState, id: string, delivery: CommandByKind['message']['delivery']): string | undefined {
+function runOf(state: ThreadState, id: string, delivery: CommandByKind['message']['delivery']): string | undefined {
   if (delivery === 'store') return undefined
-  return delivery === 'steer' && turn ? turn.run : id
+  return (delivery === 'steer' ? joinableRun(state) : undefined) ?? id
 }
 
 function edit(state: ThreadState, { message: id, text }: CommandByKind['edit']): Decision {
@@ -204,7 +204,7 @@ function withdraw(
 }
 
 function queueCall(state: ThreadState, { call }: CommandByKind['call'], { id }: Received): Decision {
-  const run = state.turn?.run ?? id
+  const run = joinableRun(state) ?? id
   return refuseEnded(state, 'makes no more calls') ?? { facts: [{ type: 'call.queued', call, run }] }
 }
 

@@ -21,7 +21,7 @@ import { isTooLong } from '../turn/context.js'
 import type { ThreadState, Turn } from '../state.js'
 import { nextHook } from '../turn/hooks.js'
 import { decideCopied } from '../travel/copy.js'
-import { pastRead } from '../travel/rewind.js'
+import { joinableRun, pastRead } from '../travel/rewind.js'
 
 export type Landing =
   /** `rules`: what the agent's definitions say about it. */
@@ -155,7 +155,7 @@ function parked(state: ThreadState, { step, index }: LandingOf<'parked'>): Decis
 function scheduled(state: ThreadState, { id, call }: LandingOf<'scheduled'>, { now }: DecisionContext): Decision {
   const known = schedulesIn(state.values[schedulesKey]?.value).find((each) => each.id === id)
   if (!known || now < known.at) return noFacts
-  return { facts: [{ type: 'call.queued', call, run: state.turn?.run ?? id, schedule: id }] }
+  return { facts: [{ type: 'call.queued', call, run: joinableRun(state) ?? id, schedule: id }] }
 }
 
 /** The approval deadline passed: apply the tool's default decision, or reject. */

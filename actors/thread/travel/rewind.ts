@@ -10,7 +10,7 @@ import { rewindKey } from '../../../src/core/effect.js'
 import type { RewindEffect } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
-import { callId, failureText } from '../../../src/core/records/message.js'
+import { failureText, revertedBy } from '../../../src/core/records/message.js'
 import type { Fact } from '../../../src/core/records/record.js'
 import { pastKey } from '../../../src/core/records/travel.js'
 import type { Past } from '../../../src/core/records/travel.js'
@@ -47,6 +47,11 @@ function rewound(to: number, past: Past, forced?: true): Fact {
   return { type: 'thread.rewound', to, ...defined({ forced }), [pastKey]: past }
 }
 
+/** The turn that takes what comes now: one that undoes effects takes nothing, and what comes waits for its end. */
+export function joinableRun({ turn }: ThreadState): string | undefined {
+  return turn?.rewind ? undefined : turn?.run
+}
+
 /** Everything is undone: the past is to be read. */
 export function rewindEffect({ run, rewind }: Turn): RewindEffect | undefined {
   return rewind && { kind: 'rewind', key: rewindKey(run), to: rewind.to }
@@ -80,15 +85,11 @@ function revertFailed({ id, slots }: ThreadState, { call, outcome }: Slot): Fail
   const before = undone.length === 0 ? 'nothing was undone' : `undone before that: ${undone.join(', ')}`
   return failure(
     'REVERT_FAILED',
-    `thread ${id} was not rewound: the effect of ${call.tool} (${placeOf(call.revert)}) could not be undone: ${why}; ` +
+    `thread ${id} was not rewound: the effect of ${call.tool} (${revertedBy(call)}) could not be undone: ${why}; ` +
       before,
   )
 }
 
 function nameOf({ call }: Slot): string {
-  return `${call.tool} (${placeOf(call.revert)})`
-}
-
-function placeOf(revert: Slot['call']['revert']): string {
-  return typeof revert === 'object' ? callId(revert.step, revert.index) : ''
+  return `${call.tool} (${revertedBy(call)})`
 }

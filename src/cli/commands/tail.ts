@@ -162,6 +162,7 @@ const details: Details = {
     [reason, detail, failure && failureLine(failure), text !== undefined && preview(text, 2_000)]
       .filter(Boolean)
       .join(' · '),
+  'thread.rewound': ({ to }) => `to record ${to}`,
   'thread.paused': ({ reason }) => reason ?? '',
   'thread.terminated': ({ reason }) => reason ?? '',
 }

@@ -1,6 +1,6 @@
 /** What happens to a call, and who speaks, in the words that all views of a turn share. */
 import type { Message } from '../../index.js'
-import type { CallChange, ShownHoldReason } from './calls.js'
+import type { CallChange, ShownCall, ShownHoldReason } from './calls.js'
 import { duration, failureLine, oneLine, preview } from '../format.js'
 import type { CliOutput } from '../output.js'
 import { label } from '../visible.js'
@@ -16,10 +16,15 @@ export function waitsFor(why: ShownHoldReason, missing: readonly string[] = []):
   return `waits for ${needs[why]}${missing.length > 0 ? ` ${label(missing.join(', '))}` : ''}`
 }
 
+/** A call that undoes another one says so. */
+export function callName({ tool, reverts }: ShownCall): string {
+  return reverts === undefined ? label(tool) : `${label(tool)} reverts ${reverts}`
+}
+
 /** Undefined where there is nothing to tell. `details` follow the name of a call that is answered. */
 export function callLine(paint: CliOutput['paint'], change: CallChange, details: string): string | undefined {
   const { state, call } = change
-  const tool = label(call.tool)
+  const tool = callName(call)
   const by = 'by' in change && change.by !== undefined ? ` by ${oneLine(change.by, 100)}` : ''
   switch (state) {
     case 'asked':

@@ -20,6 +20,8 @@ export interface ShownCall {
   readonly tool: string
   readonly args: Json
   readonly child?: RunCall['child']
+  /** The call that it undoes. */
+  readonly reverts?: string
 }
 
 export type CallChange =
@@ -206,9 +208,9 @@ class ThreadCalls {
   }
 
   /** A call that was asked for before the view began has the name of its tool, or of its child. */
-  #shown({ id, tool, args, child }: RunCall): ShownCall {
+  #shown({ id, tool, args, child, reverts }: RunCall): ShownCall {
     const name = this.#open.get(id)?.tool ?? (child ? label(child.reference) : tool)
-    return { id, tool: name, args, ...defined({ child }) }
+    return { id, tool: name, args, ...defined({ child, reverts }) }
   }
 }
 

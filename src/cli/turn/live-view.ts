@@ -14,7 +14,7 @@ import type { ExitCode } from '../exit.js'
 import { counted, oneLine, outputText, preview } from '../format.js'
 import type { CliOutput, Colour } from '../output.js'
 import { label, visible } from '../visible.js'
-import { callLine, durationOf, speakerOf, waitsFor } from './call-line.js'
+import { callLine, callName, durationOf, speakerOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallChange, ShownCall, ShownHoldReason } from './calls.js'
 import { createChildRows } from './child-rows.js'
@@ -161,11 +161,11 @@ function createRows(out: CliOutput, words: Words) {
 }
 
 function rowLine(paint: CliOutput['paint'], { call, held, returned, progress }: Row, turning: string): string {
+  const name = callName(call)
   const args = paint('dim', preview(call.args, progress === undefined ? 200 : 40))
-  if (held) return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(held))} ${args}`
-  if (returned)
-    return `${paint('dim', '✓')} ${call.tool} ${paint('dim', 'done, waits for the calls before it')} ${args}`
-  return `${paint('cyan', turning)} ${call.tool} ${args}${progress === undefined ? '' : ` · ${progress}`}`
+  if (held) return `${paint('yellow', '‖')} ${name} ${paint('yellow', waitsFor(held))} ${args}`
+  if (returned) return `${paint('dim', '✓')} ${name} ${paint('dim', 'done, waits for the calls before it')} ${args}`
+  return `${paint('cyan', turning)} ${name} ${args}${progress === undefined ? '' : ` · ${progress}`}`
 }
 
 type Words = ReturnType<typeof createWords>

@@ -28,9 +28,26 @@ export async function showFirst(
     alone: watched.before.open === undefined,
     echoed: watched.echoed === true,
     run: watching.thread.send(message),
+    first: (seq) => showReverts(context, watched, seq),
   })
   shown.add(result.run)
   return result.code
+}
+
+/** Shows rewinds that were kept for a host and come before the record: they undo effects in turns of their own. */
+async function showReverts(
+  context: CommandContext,
+  { watching, before, shown }: WatchedTurn,
+  seq: number,
+): Promise<void> {
+  // Nothing else was there.
+  if (seq <= before.seq + 1) return
+  for await (const event of watching.thread.events({ until: 'now' })) {
+    if ('seq' in event && event.seq >= seq) return
+    if (event.type !== 'turn.started' || !event.rewind || event.seq <= before.seq) continue
+    shown.add(event.run)
+    await watchHere(context, { ...watching, run: watching.thread.run(event.run) })
+  }
 }
 
 /** Shows the turn that is open, if one is, and what it waits for; resumes nothing. */

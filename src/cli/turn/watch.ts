@@ -21,6 +21,8 @@ export interface TurnWatchOptions {
   readonly goOn?: () => string | undefined
   /** Asks the person who watches for what the turn waits for. */
   readonly ask?: Ask
+  /** Called with the first record of the turn that is shown, before that is. */
+  readonly first?: (seq: number) => Promise<void>
   /** No other turn of the thread is open. */
   readonly alone?: boolean
   /** The terminal shows the message of the run already: a person typed it there. */
@@ -53,14 +55,19 @@ export async function watchHere(
 }
 
 async function watchTurn(
-  { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn' | 'echoed'>,
+  { client, thread, run, ask, first, alone = false }: Omit<TurnWatchOptions, 'goOn' | 'echoed'>,
   view: View,
 ): Promise<TurnSummary> {
   const summary = createSummary(thread.id, run.id)
   const standstills = createStandstills(client, thread)
   let standstill: StandstillEntry | undefined
+  let begun = false
   for await (const { change, belongs } of turnChanges(thread, { run, alone })) {
     if (belongs) {
+      if (!begun && change.event && 'seq' in change.event) {
+        begun = true
+        await first?.(change.event.seq)
+      }
       summary.take(change)
       view.take(change)
     }

@@ -76,6 +76,15 @@ export function parseCallId(id: string): { readonly step: number; readonly index
   return step === undefined || index === undefined ? undefined : { step: Number(step), index: Number(index) }
 }
 
+/** The id of the call that a call undoes; undefined if it undoes none. */
+export function revertedBy({
+  revert,
+}: {
+  readonly revert?: true | { readonly step: number; readonly index: number } | undefined
+}): string | undefined {
+  return typeof revert === 'object' ? callId(revert.step, revert.index) : undefined
+}
+
 /** The text of a tool's value for the model: a string as it is, anything else as JSON. */
 export function resultText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)

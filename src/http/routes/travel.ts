@@ -57,6 +57,17 @@ const getTimeline = route({
           at: z.number(),
           kind: z.enum(['turn', 'step', 'effect', 'reduced', 'rewound', 'forked']),
           step: z.number().optional(),
+          calls: z
+            .array(
+              z.looseObject({
+                call: z.string(),
+                tool: z.string(),
+                effect: z.enum(['begun', 'done', 'failed', 'unknown']).optional(),
+                reverts: z.string().optional().describe('The call that it undoes'),
+                undone: z.literal(true).optional().describe('A rewind has undone its effect'),
+              }),
+            )
+            .optional(),
           usage: usage.optional(),
           point: z.literal(true).optional(),
           undone: z.literal(true).optional(),

@@ -25,6 +25,9 @@ export interface PageEffect {
   readonly beganAt: number
   readonly begins: number
   readonly asks?: true
+  /** The call that it undoes. */
+  readonly reverts?: string
+  readonly undone?: true
   readonly outcome?: unknown
   readonly resolution?: {
     readonly happened: boolean
@@ -106,6 +109,11 @@ const words: Readonly<Record<PageEffect['state'], string>> = {
   failed: 'did not happen',
 }
 
+function wordsOf({ state, reverts, undone }: PageEffect): string {
+  if (undone) return 'happened, and was undone by a rewind'
+  return reverts === undefined ? words[state] : `reverts ${reverts}: ${words[state]}`
+}
+
 function EffectCard({ effect }: { effect: PageEffect }): VNode {
   const { id, thread, path, call, tool, args, state, beganAt, begins, outcome, resolution } = effect
   const receipt = receipts.value[id]
@@ -127,7 +135,7 @@ function EffectCard({ effect }: { effect: PageEffect }): VNode {
       null,
       mark(shapes[state], tones[state]),
       h('span', { class: 'tool-name' }, tool),
-      h('span', { class: 'muted' }, words[state]),
+      h('span', { class: 'muted' }, wordsOf(effect)),
     ),
     h(
       'p',

@@ -50,11 +50,11 @@ export class MailReader {
   #more = false
   /** Mail for which a callback of a definition is awaited. */
   #pending = 0
-  /** The mail whose hooks are asked, where others must not overtake it. */
-  #asking: 'create' | 'message' | undefined
+  /** The mail whose hooks are asked, or whose past is read, where others must not overtake it. */
+  #asking: 'create' | 'message' | 'rewind' | undefined
   /**
-   * Mail that cannot be decided yet: a report of a child before its predecessors, mail of a parked thread, a message
-   * behind one whose hooks are asked.
+   * Mail that cannot be decided yet: a report of a child before its predecessors, mail of a parked thread, what
+   * must not overtake another.
    */
   #early: StoredMail[] = []
 
@@ -162,7 +162,7 @@ export class MailReader {
       return this.#takeEarly()
     }
     this.#pending++
-    const keepsOrder = kind === 'create' || kind === 'message'
+    const keepsOrder = kind === 'create' || kind === 'message' || kind === 'rewind'
     if (keepsOrder) this.#asking = kind
     void resolution.then((resolved) => {
       this.#pending--
@@ -182,9 +182,9 @@ export class MailReader {
     this.#handler.failed(thrown)
   }
 
-  /** Messages keep their order, and nothing is said to a thread that is being created. */
+  /** Messages keep their order, and nothing is said to a thread that is being created or goes back. */
   #mustWait({ kind }: Command): boolean {
-    return this.#asking === 'create' || (this.#asking === 'message' && kind === 'message')
+    return this.#asking === 'create' || this.#asking === 'rewind' || (this.#asking === 'message' && kind === 'message')
   }
 
   /** A decision may have made earlier mail decidable. */

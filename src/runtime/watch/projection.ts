@@ -17,7 +17,7 @@ import { defined } from '../../core/defined.js'
 import type { Outcome } from '../../core/effect.js'
 import type { Failure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
-import { callId, parseCallId, shown } from '../../core/records/message.js'
+import { callId, parseCallId, revertedBy, shown } from '../../core/records/message.js'
 import type { Message } from '../../core/records/message.js'
 import type { ChildCall } from '../../core/records/child.js'
 import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../core/records/record.js'
@@ -56,6 +56,8 @@ export interface RunCall {
   readonly args: Json
   /** The child that answers it. */
   readonly child?: { readonly thread: string; readonly reference: string; readonly blocking: boolean }
+  /** The call that it undoes, for a rewind. */
+  readonly reverts?: string
   /** Absent while the call is not answered. */
   readonly outcome?: Outcome
   /** The result of an equal call of this run. */
@@ -320,9 +322,11 @@ function callOf(slot: Slot, id: string, taken: boolean): RunCall {
   const child = call.child && childOf(call.child)
   // Files of a child get their names when the call is taken: its answer is what the model reads then.
   const counts = outcome !== undefined && isSettled(slot) && (taken || !given?.attachments)
-  if (counts) return { id, tool, args, outcome, ...defined({ child, fromCache: verdict === 'cached' || undefined }) }
+  const reverts = revertedBy(call)
+  const fromCache = verdict === 'cached' || undefined
+  if (counts) return { id, tool, args, outcome, ...defined({ child, reverts, fromCache }) }
   const returned = outcome !== undefined || join !== undefined || undefined
-  return { id, tool, args, ...defined({ child, waitsFor: hold?.why, missing: hold?.missing, returned }) }
+  return { id, tool, args, ...defined({ child, reverts, waitsFor: hold?.why, missing: hold?.missing, returned }) }
 }
 
 function childOf({ thread, reference, blocking }: ChildCall): NonNullable<RunCall['child']> {

@@ -1,5 +1,6 @@
 /** C1, P4: `timeline`, `fork`, `rewind`, `diff` and `experiment`, on a store and through a server. */
 import { expect, it, onTestFinished } from 'vitest'
+import { until } from '../../helpers/deferred.js'
 import { keys, served } from '../../helpers/served.js'
 import { fixture, objects, place } from './binary.js'
 
@@ -100,21 +101,66 @@ it('C1, P4: rewind is blocked with the report, undoes with --revert, and goes ba
   expect(await own.skein(['rewind', 't1'])).toMatchObject({ code: 4, stderr: expect.stringContaining('--to') })
 })
 
+it('C1, P4: a rewind that was kept is shown as a revert, once and first; then the message has its own turn', async () => {
+  const { skein } = await sold()
+  expect((await skein(['rewind', 't1', '--to', '1', '--revert'])).stderr).toContain('kept')
+  const said = await skein(['run', app, '--thread', 't1', 'hello again'])
+  expect(said).toMatchObject({ code: 0, stdout: 'first a note\nit says: charged\n' })
+  expect(said.stderr.match(/^[→✓] \w+( reverts \w+)?/gm)).toEqual([
+    '→ charge reverts call_2_0',
+    '✓ charge reverts call_2_0',
+    '✓ completed',
+    '→ note',
+    '✓ note',
+    '→ charge',
+    '✓ charge',
+    '✓ completed',
+  ])
+  const { stdout } = await skein(['timeline', 't1'])
+  expect(stdout).toMatch(/^@2 .* step, undone .*charge ! undone$/m)
+  expect(stdout).toMatch(/^@4 .* charge reverts call_2_0 ! done$/m)
+  expect(stdout).toMatch(/^@6 .* charge ! done$/m)
+  const { stdout: told } = await skein(['tail', 't1', '--no-follow'])
+  expect(told).toMatch(/ ✓ charge reverts call_2_0 paid back\n/)
+  expect(told).toMatch(/ thread\.rewound to record \d+\n/)
+})
+
 it('C1, P4: an experiment runs forks of each variant, prints what each did, and keeps them by tags', async () => {
   const { skein, first } = await sold()
   const variants = ['--variants', `${app},${fixture('travel-brief')}`]
   const { code, stdout, stderr } = await skein(['experiment', 't1@1', ...variants, '--times', '2', '--name', 'x'])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^VARIANT +THREAD +STATUS +STEPS +TOKENS +COST +TIME +ANSWER\n/)
-  expect(stdout.match(/^travel\.ts .* idle +2 +30 .*it says: /gm)).toHaveLength(2)
+  expect(stdout).toMatch(/^VARIANT +THREAD +STATUS +STEPS +TOKENS +COST +TIME +EFFECTS +ANSWER\n/)
+  expect(stdout.match(/^travel\.ts .* idle +2 +30 .* 1 refused +it says: /gm)).toHaveLength(2)
   expect(stdout.match(/^travel-brief\.ts .* idle +1 +3 .*in short: no$/gm)).toHaveLength(2)
   expect(stderr).toContain('skein ps --tag experiment:x')
   expect((await skein(['ps', '--tag', 'variant:travel.ts', '--json'])).stdout.match(/"forkedFrom"/g)).toHaveLength(2)
   const asked = ['experiment', 't1', '--variants', fixture('travel-brief')]
   expect(await skein(asked)).toMatchObject({ code: 4, stderr: expect.stringContaining('with --message') })
+  const forks = async () => (await skein(['ps', '--json'])).stdout.match(/"forkedFrom"/g)?.length
+  expect(await forks()).toBe(4)
+  const missing = ['experiment', 't1@1', '--variants', `${app},${app}.not.ts`]
+  expect(await skein(missing)).toMatchObject({ code: 4, stdout: '' })
+  for (const empty of ['--variants', '--name'])
+    expect(await skein(['experiment', 't1@1', ...variants, empty, ''])).toMatchObject({ code: 4, stdout: '' })
+  expect(await forks()).toBe(4)
   expect(await first(...asked, '--message', 'and now?', '--budget', 'steps=5')).toMatchObject({
     source: 't1',
     trials: [{ variant: 'travel-brief.ts', status: 'idle', answer: 'in short: no', steps: 1, tokens: 3 }],
   })
   expect(await skein(['experiment', 't1@1'])).toMatchObject({ code: 4 })
+})
+
+it('C1, P4: Ctrl-C pauses the forks of an experiment that are not finished, and says how to go on', async () => {
+  const { startHere, skein } = await sold()
+  const variants = ['--variants', fixture('travel-slow'), '--times', '2', '--name', 'x']
+  const { ended, signal } = startHere(['experiment', 't1@1', ...variants])
+  const states = async () => (await skein(['ps', '--tag', 'experiment:x', '--json'])).stdout.match(/"status":"\w+"/g)
+  await until('both think', async () => (await states())?.filter((each) => each.includes('thinking')).length === 2)
+  signal('SIGINT')
+  expect(await ended).toMatchObject({
+    code: 130,
+    stderr: expect.stringMatching(/2 forks are not finished and paused: .*skein resume /),
+  })
+  expect(await states()).toEqual(['"status":"paused"', '"status":"paused"'])
 })

@@ -163,6 +163,14 @@ it('P4, H3: a thread goes back over HTTP; undoing effects or leaving them needs 
   expect(await thread.rewind({ to: { step: 1 }, revert: true })).toMatchObject({ reverted: ['call_2_0'] })
   expect(charges()).toBe(0)
   expect((await thread.timeline()).at(-1)).toMatchObject({ kind: 'rewound' })
+  expect(await ask('/threads/one/effects', { key: keys.reader })).toMatchObject({
+    body: {
+      effects: [
+        { call: 'call_2_0', undone: true },
+        { state: 'done', reverts: 'call_2_0' },
+      ],
+    },
+  })
   expect(await rewind({ to: { turn: 'm1' } })).toMatchObject({ status: 200, body: { reverted: [] } })
   expect((await thread.messages()).length).toBe(0)
   await thread.send('do', { id: 'm2' }).result()

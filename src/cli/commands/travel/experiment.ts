@@ -3,14 +3,17 @@
  * each answered, cost and took. The forks are kept, with tags that name the experiment and the variant.
  *
  * - Calls with a side effect are refused in them, unless `--effects` says otherwise.
+ * - All variants are opened before anything is forked, and a fork that has nothing to do is not kept.
+ * - A signal pauses the forks that are not finished: the next host would go on with them on its own definitions.
  */
 import { basename } from 'node:path'
+import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../../core/defined.js'
 import type { Budget, ForkOptions, Skein, Thread, ThreadStatus } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
-import { duration, oneLine, table } from '../../format.js'
+import { counted, duration, oneLine, table } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { budgetOf, envHelp, several } from '../../settings.js'
 import { commandLine } from '../../store.js'
@@ -22,7 +25,7 @@ import { placeHelp, placeOf } from './place.js'
 
 interface Options {
   readonly tree?: true
-  readonly variants: string
+  readonly variants: readonly string[]
   readonly times: number
   readonly name?: string
   readonly message?: string
@@ -34,15 +37,26 @@ interface Options {
 export function register(command: Command, runCommand: RunCommand): void {
   command
     .argument('<thread>', placeHelp)
-    .requiredOption('--variants <apps>', 'modules of definitions, with commas between them: a.ts,b.ts')
+    .requiredOption('--variants <apps>', 'modules of definitions, with commas between them: a.ts,b.ts', listOfApps)
     .option('--times <n>', 'forks of each variant', positiveCount, 1)
-    .option('--name <name>', 'what it is called in the tag (default: one that nobody has)')
+    .option('--name <name>', 'what it is called in the tag (default: one that nobody has)', someText)
     .option('--message <text>', 'what is said to each fork; needed where no turn is under way at the point')
     .option('--tree', 'all threads below it too, as they were at that position')
     .addOption(effectsOption().default('refuse'))
     .option('--budget <name=amount>', 'what each fork may spend, as costUsd=0.5; may be given several times', several)
     .option('--env <name=value>', envHelp, several)
     .action((text: string, options: Options) => runCommand(command, (context) => experiment(context, text, options)))
+}
+
+function listOfApps(text: string): readonly string[] {
+  const apps = text.split(',').filter((app) => app.trim() !== '')
+  if (apps.length === 0) throw new InvalidArgumentError('name one module at least.')
+  return apps
+}
+
+function someText(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('give it a name.')
+  return text
 }
 
 /** One fork, when it is at rest or waits for someone. */
@@ -54,6 +68,9 @@ interface Trial {
   readonly tokens: number
   readonly costUsd: number
   readonly ms: number
+  /** Calls with a side effect that were refused, and those that wait for an approval. */
+  readonly refused: number
+  readonly asked: number
   readonly answer: string
 }
 
@@ -64,12 +81,14 @@ interface Plan {
   readonly times: number
   readonly env: readonly string[]
   readonly message?: string
+  /** Forks that were begun and are not finished. */
+  readonly open: Set<Thread>
 }
 
 async function experiment(context: CommandContext, text: string, options: Options): Promise<ExitCode> {
   const { out, store } = context
   const { tree, effects, times, env = [], message, name = crypto.randomUUID().slice(0, 8) } = options
-  const apps = options.variants.split(',').filter((app) => app !== '')
+  const apps = options.variants
   const { thread: source, at } = await placeOf(text)
   const budget: Budget | undefined = await budgetOf(options.budget)
   const plan: Plan = {
@@ -78,8 +97,10 @@ async function experiment(context: CommandContext, text: string, options: Option
     tag: `experiment:${name}`,
     times,
     env,
+    open: new Set(),
     ...defined({ message }),
   }
+  for (const app of apps) await (await openHere(context, { app, env, roots: [] })).close()
   const trials: Trial[] = []
   // One after the other: a store has one app at a time. The forks of a variant run at once.
   for (const [index, app] of apps.entries()) {
@@ -89,15 +110,25 @@ async function experiment(context: CommandContext, text: string, options: Option
   }
   if (out.mode === 'json') out.json({ experiment: name, tag: plan.tag, source, trials })
   else {
-    out.print(table([['VARIANT', 'THREAD', 'STATUS', 'STEPS', 'TOKENS', 'COST', 'TIME', 'ANSWER'], ...trials.map(row)]))
+    out.print(trialTable(trials))
     out.note(`they are kept: ${commandLine(store, 'skein', 'ps', '--tag', plan.tag)}`)
   }
   return exitCode.ok
 }
 
-function row({ variant, thread, status, steps, tokens, costUsd, ms, answer }: Trial): readonly string[] {
-  const numbers = [String(steps), String(tokens), `$${costUsd.toFixed(4)}`, duration(ms)]
-  return [variant, thread, status, ...numbers, oneLine(answer, 60)]
+/** What became of effects is told where there were any. */
+function trialTable(trials: readonly Trial[]): string {
+  const acted = trials.some(({ refused, asked }) => refused + asked > 0)
+  const rows = trials.map(({ variant, thread, status, steps, tokens, costUsd, ms, answer, ...effects }) => {
+    const numbers = [String(steps), String(tokens), `$${costUsd.toFixed(4)}`, duration(ms)]
+    return [variant, thread, status, ...numbers, ...(acted ? [effectsText(effects)] : []), oneLine(answer, 60)]
+  })
+  const last = acted ? ['EFFECTS', 'ANSWER'] : ['ANSWER']
+  return table([['VARIANT', 'THREAD', 'STATUS', 'STEPS', 'TOKENS', 'COST', 'TIME', ...last], ...rows])
+}
+
+function effectsText({ refused, asked }: Pick<Trial, 'refused' | 'asked'>): string {
+  return [refused > 0 && `${refused} refused`, asked > 0 && `${asked} asked`].filter(Boolean).join(', ')
 }
 
 interface Variant {
@@ -107,7 +138,11 @@ interface Variant {
 
 async function runVariant(context: CommandContext, plan: Plan, variant: Variant): Promise<readonly Trial[]> {
   const skein = await openHere(context, { app: variant.app, env: plan.env, roots: [] })
-  context.onStop(() => skein.close())
+  context.onStop(async () => {
+    const paused = await pauseAll(plan.open)
+    await skein.close()
+    if (paused.length > 0) context.out.note(pausedNote(context, plan, paused), { paused, tag: plan.tag })
+  })
   try {
     const runs = Array.from({ length: plan.times }, () => runTrial(context, skein, { ...plan, ...variant }))
     // All of them are over before the host closes, also where one was refused.
@@ -118,8 +153,22 @@ async function runVariant(context: CommandContext, plan: Plan, variant: Variant)
   }
 }
 
+async function pauseAll(open: ReadonlySet<Thread>): Promise<readonly string[]> {
+  const forks = [...open]
+  await Promise.allSettled(forks.map((fork) => fork.pause({ tree: true })))
+  return forks.map(({ id }) => id)
+}
+
+function pausedNote({ store }: CommandContext, { tag }: Plan, [first = '', ...more]: readonly string[]): string {
+  return (
+    `${counted(more.length + 1, 'fork is', 'forks are')} not finished and paused: ` +
+    `${commandLine(store, 'skein', 'ps', '--tag', tag)} lists them, ` +
+    `${commandLine(store, 'skein', 'resume', first)} goes on with one`
+  )
+}
+
 async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Variant): Promise<Trial> {
-  const { source, fork: asked, tag, variant, message } = trial
+  const { source, fork: asked, tag, variant, message, open } = trial
   const thread = await skein.threads.get(source)
   const tags = [...thread.tags, tag, `variant:${variant}`]
   const fork = await withReport(context, thread.fork({ ...asked, tags }))
@@ -127,8 +176,15 @@ async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Var
   if (asked.tree) await fork.settled()
   const before = (await fork.usage()).subtree
   const { updatedAt: began } = await fork.info()
-  await begin(fork, { tree: asked.tree === true, ...defined({ message }) })
+  const deniedBefore = await deniedIn(fork)
+  open.add(fork)
+  if (!(await begin(fork, { tree: asked.tree === true, ...defined({ message }) }))) {
+    open.delete(fork)
+    await skein.threads.delete(fork.id, { terminate: true })
+    throw await nothingToDo()
+  }
   const { status, updatedAt } = await fork.settled({ tree: true })
+  open.delete(fork)
   const after = (await fork.usage()).subtree
   const rows = await fork.timeline({ limit: 10_000 })
   return {
@@ -139,18 +195,27 @@ async function runTrial(context: CommandContext, skein: Skein, trial: Plan & Var
     tokens: after.inputTokens + after.outputTokens - before.inputTokens - before.outputTokens,
     costUsd: after.costUsd - before.costUsd,
     ms: updatedAt - began,
+    refused: (await deniedIn(fork)) - deniedBefore,
+    asked: (await skein.inbox.list({ root: fork.id })).filter(({ why }) => why === 'approval').length,
     answer: (await fork.messages()).findLast(({ role }) => role === 'assistant')?.text ?? '',
   }
 }
 
-/** Lets the turn go on that the fork is in the middle of, or begins one. */
+async function deniedIn(fork: Thread): Promise<number> {
+  return (await fork.messages()).filter(({ failed }) => failed?.code === 'TOOL_DENIED').length
+}
+
+/** Lets the turn go on that the fork is in the middle of, or begins one; false: there is none. */
 async function begin(
   fork: Thread,
   { tree, message }: { readonly tree: boolean; readonly message?: string },
-): Promise<void> {
+): Promise<boolean> {
   const goesOn = await fork.resume({ tree })
   if (message !== undefined) await fork.send(message).accepted()
-  if (goesOn || message !== undefined) return
+  return goesOn || message !== undefined
+}
+
+async function nothingToDo(): Promise<Error> {
   const { SkeinError } = await import('../../../index.js')
-  throw new SkeinError('BAD_OPTION', 'no turn is under way at that point; say something to the forks with --message')
+  return new SkeinError('BAD_OPTION', 'no turn is under way at that point; say something to the forks with --message')
 }

@@ -70,7 +70,9 @@ function whatOf({ kind, run, ended, to, from, seq, undone }: TimelineRow): strin
   return `${words[kind]}${undone ? ', undone' : ''}`
 }
 
-function callText({ tool, ok, effect }: NonNullable<TimelineRow['calls']>[number]): string {
+function callText({ tool, ok, effect, reverts, undone }: NonNullable<TimelineRow['calls']>[number]): string {
+  if (reverts !== undefined) return `${tool} reverts ${reverts} ! ${effect ?? '…'}`
+  if (undone) return `${tool} ! undone`
   if (effect) return `${tool} ! ${effect}`
   if (ok === undefined) return `${tool} …`
   return ok ? tool : `${tool} ✗`

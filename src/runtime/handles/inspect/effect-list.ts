@@ -6,7 +6,7 @@ import { createState } from '../../../../actors/thread/state.js'
 import type { ThreadState } from '../../../../actors/thread/state.js'
 import { defined } from '../../../core/defined.js'
 import type { Outcome } from '../../../core/effect.js'
-import { callId } from '../../../core/records/message.js'
+import { callId, revertedBy } from '../../../core/records/message.js'
 import type { CallBegan, ThreadRecord } from '../../../core/records/record.js'
 import { Projector } from '../../watch/projection.js'
 import type { RunCall } from '../../watch/projection.js'
@@ -19,8 +19,6 @@ export interface ListedEffect {
   readonly effect: Listed
   readonly last: number
   readonly revert: boolean
-  /** The call that it undoes. */
-  readonly reverts?: string
 }
 
 export class EffectList {
@@ -28,7 +26,6 @@ export class EffectList {
   readonly #effects = new Map<string, Listed>()
   readonly #last = new Map<string, number>()
   readonly #revertible = new Set<string>()
-  readonly #reverts = new Map<string, string>()
 
   constructor(thread: string) {
     this.#projector = new Projector(createState(thread), { keepMessages: false })
@@ -40,7 +37,7 @@ export class EffectList {
 
   get all(): SideEffect[] {
     const { id: thread, path } = this.#projector.state
-    return [...this.#effects.values()].map((each) => ({ id: `${thread}/${each.call}`, thread, path, ...each }))
+    return this.listed.map(({ effect }) => ({ id: `${thread}/${effect.call}`, thread, path, ...effect }))
   }
 
   get state(): ThreadState {
@@ -49,11 +46,12 @@ export class EffectList {
 
   /** In the order in which they were begun. */
   get listed(): readonly ListedEffect[] {
-    return [...this.#effects.values()].map((effect) => ({
-      effect,
+    const effects = [...this.#effects.values()]
+    const undone = new Set(effects.flatMap(({ state, reverts }) => (state === 'done' ? (reverts ?? []) : [])))
+    return effects.map((effect) => ({
+      effect: undone.has(effect.call) ? { ...effect, undone: true } : effect,
       last: this.#last.get(effect.call) ?? 0,
       revert: this.#revertible.has(effect.call),
-      ...defined({ reverts: this.#reverts.get(effect.call) }),
     }))
   }
 
@@ -84,11 +82,10 @@ export class EffectList {
     if (slot?.beganAt !== at) return
     const { tool, args } = slot.call
     this.#last.set(call, seq)
-    const { revert } = slot.call
-    if (revert === true) this.#revertible.add(call)
-    else if (revert) this.#reverts.set(call, callId(revert.step, revert.index))
+    if (slot.call.revert === true) this.#revertible.add(call)
     const begins = (this.#effects.get(call)?.begins ?? 0) + 1
-    this.#effects.set(call, { call, tool, args, state: 'running', beganAt: at, begins })
+    const reverts = revertedBy(slot.call)
+    this.#effects.set(call, { call, tool, args, state: 'running', beganAt: at, begins, ...defined({ reverts }) })
   }
 
   /** An outcome that counts. */

@@ -46,6 +46,10 @@ export interface SideEffect {
   /** How often it was begun. */
   readonly begins: number
   readonly outcome?: Outcome
+  /** It undoes this call, for a rewind: `call_3_0`. */
+  readonly reverts?: string
+  /** A rewind has undone it since. */
+  readonly undone?: true
   /** Someone is asked whether to run it again. */
   readonly asks?: true
   readonly resolution?: EffectResolution & { readonly at: number }
@@ -88,7 +92,7 @@ export function createEffects({ backend, clock, random }: ThreadServices): Effec
   }
 }
 
-const isUnknown = ({ state }: SideEffect): boolean => state === 'unknown'
+const isUnknown = ({ state, undone }: SideEffect): boolean => state === 'unknown' && !undone
 
 function parseId(id: string): { readonly thread: string; readonly call: string } {
   const [, thread, call] = /^([^/]+)\/(call_\d+_\d+)$/.exec(id) ?? []

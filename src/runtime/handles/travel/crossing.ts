@@ -61,11 +61,10 @@ export function crossingAt(read: ReadThread, seq: number, see?: (state: ThreadSt
     standing = standingOf(list.state)
     see?.(list.state)
   }
-  // What was undone does not count any more, and what undid it has done nothing else.
-  const undone = new Set(list.listed.flatMap(({ effect, reverts }) => (effect.state === 'done' ? (reverts ?? []) : [])))
-  const effects = list.listed.flatMap(({ effect, last, revert, reverts }): CrossedEffect[] => {
-    const { call, tool, args, state, beganAt } = effect
-    if (last <= seq || state === 'failed' || reverts !== undefined || undone.has(call)) return []
+  const effects = list.listed.flatMap(({ effect, last, revert }): CrossedEffect[] => {
+    const { call, tool, args, state, beganAt, reverts, undone } = effect
+    // What was undone does not count any more, and what undid it has done nothing else.
+    if (last <= seq || state === 'failed' || reverts !== undefined || undone) return []
     const position = parseCallId(call) ?? { step: 0, index: 0 }
     const key = idempotencyKeyOf(thread, position, { tool, args })
     return [{ thread, call, tool, args, key, state: state === 'done' ? 'done' : 'unknown', revert, at: beganAt }]

@@ -10,7 +10,7 @@ import type { Backend, StoredHead } from '../../../backend/port.js'
 import { defined } from '../../../core/defined.js'
 import type { Outcome } from '../../../core/effect.js'
 import { checkOptions } from '../../../core/options.js'
-import { callId } from '../../../core/records/message.js'
+import { callId, revertedBy } from '../../../core/records/message.js'
 import type {
   CallSettled,
   ChildReported,
@@ -28,6 +28,10 @@ export interface TimelineCall {
   readonly ok?: boolean
   /** It acts on the world; `unknown`: nobody knows whether it has. */
   readonly effect?: 'begun' | 'done' | 'failed' | 'unknown'
+  /** It undoes this call, for a rewind: `call_3_0`. */
+  readonly reverts?: string
+  /** A rewind has undone its effect. */
+  readonly undone?: true
   /** What became of its outcome, where that was decided. */
   readonly verdict?: CallSettled['verdict']
 }
@@ -106,6 +110,8 @@ class Rows {
   #turn: Row | undefined
   /** Calls of children that nobody waits for. */
   readonly #unawaited = new Set<string>()
+  /** Calls that undo others, and these: they may stand in rows that are not given. */
+  readonly #reverts = new Map<string, string>()
   /** One row more was seen: those that are given are complete. */
   #beyond = false
 
@@ -153,12 +159,14 @@ class Rows {
         return
       case 'calls.made':
         this.#noteChildren(record)
+        this.#noteReverts(record)
         this.#step = this.#add({ ...place, kind: 'step', step: record.step, ...callsOf(record) })
         return
       case 'context.reduced':
         this.#add({ ...place, kind: 'reduced', step: record.step })
         return
       case 'effect.resolved':
+        if (record.happened) this.#undo(record)
         this.#add({
           ...place,
           kind: 'effect',
@@ -191,6 +199,20 @@ class Rows {
       if (child && !child.blocking) this.#unawaited.add(callId(step, index))
   }
 
+  #noteReverts({ step, calls }: RequestedCalls): void {
+    for (const [index, call] of calls.entries()) {
+      const reverts = revertedBy(call)
+      if (reverts !== undefined) this.#reverts.set(callId(step, index), reverts)
+    }
+  }
+
+  /** A call has happened: what it reverts is undone. */
+  #undo({ step, index }: { readonly step: number; readonly index: number }): void {
+    const undone = this.#reverts.get(callId(step, index))
+    if (undone === undefined) return
+    for (const { calls = [] } of this.#rows) for (const each of calls) if (each.call === undone) each.undone = true
+  }
+
   #add(row: Row): Row | undefined {
     if (this.#rows.length === this.#limit) {
       this.#beyond = true
@@ -202,6 +224,7 @@ class Rows {
 
   #takeOfCall(record: ThreadRecord): void {
     const row = this.#step
+    if (record.type === 'call.returned' && record.outcome.ok) this.#undo(record)
     if (record.type === 'child.reported') return void takeReport(row, record)
     const call = row && callIn(row, record)
     if (!call) return
@@ -264,9 +287,10 @@ interface RequestedCalls {
 function callsOf({ step, calls }: RequestedCalls): Pick<Row, 'calls'> {
   if (calls.length === 0) return {}
   return {
-    calls: calls.map(({ tool, refused, answered }, index) => ({
+    calls: calls.map(({ tool, refused, answered, revert }, index) => ({
       call: callId(step, index),
       tool,
+      ...defined({ reverts: revertedBy({ revert }) }),
       ...(refused && { ok: false }),
       ...(answered !== undefined && { ok: true }),
     })),

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import type { Store } from '../../../../src/backend/port.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
+import { deferred } from '../../../helpers/deferred.js'
 import { times } from '../../../helpers/soak.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { createFamilyApp } from '../../../helpers/tree.js'
@@ -10,9 +11,11 @@ import { createFamilyApp } from '../../../helpers/tree.js'
 interface Scene {
   readonly backend?: Store
   readonly fails?: () => boolean
+  /** What a revert waits for. */
+  readonly gate?: () => Promise<void>
 }
 
-function scene({ backend = memory(), fails = () => false }: Scene = {}) {
+function scene({ backend = memory(), fails = () => false, gate }: Scene = {}) {
   const world: string[] = []
   const { app } = tinyApp({
     script: ({ messages }) => {
@@ -29,7 +32,8 @@ function scene({ backend = memory(), fails = () => false }: Scene = {}) {
       }),
       looseTool('charge', ({ idempotencyKey }, { n }) => void world.push(`charge ${String(n)} ${idempotencyKey}`), {
         sideEffect: true,
-        revert: ({ idempotencyKey }, args) => {
+        revert: async ({ idempotencyKey }, args) => {
+          await gate?.()
           if (fails() && (args as { n: number }).n === 1) throw new Error('the bank is closed')
           world.push(`revert ${(args as { n: number }).n} ${idempotencyKey}`)
           return 'reverted'
@@ -113,6 +117,58 @@ describe('rewinding', () => {
     await thread.resume()
     await thread.settled()
     expect(paid()).toBeGreaterThan(4)
+  })
+
+  test('H1, P4: effects and timeline say which call a revert undoes, and what was undone', async () => {
+    let closed = true
+    const { open } = scene({ fails: () => closed })
+    await using skein = await open()
+    const thread = await skein.threads.create({ agent: 'helper', id: 'source' })
+    await (await thread.send('do it', { id: 'first' })).result()
+    const told = async () =>
+      (await thread.effects()).map(({ call, state, reverts, undone }) => [call, state, reverts, undone])
+    await expect(thread.rewind({ to: { step: 0 }, revert: true })).rejects.toMatchObject({ code: 'REVERT_FAILED' })
+    expect(await told()).toEqual([
+      ['call_1_1', 'done', undefined, undefined],
+      ['call_1_2', 'done', undefined, true],
+      ['call_3_0', 'done', 'call_1_2', undefined],
+      ['call_3_1', 'failed', 'call_1_1', undefined],
+    ])
+    closed = false
+    await thread.rewind({ to: { step: 0 }, revert: true })
+    expect((await told()).filter(([, , , undone]) => undone).map(([call]) => call)).toEqual(['call_1_1', 'call_1_2'])
+    const calls = (await thread.timeline()).flatMap((row) => row.calls ?? [])
+    expect(calls.map(({ call, effect, reverts, undone }) => [call, effect, reverts, undone])).toEqual([
+      ['call_1_0', undefined, undefined, undefined],
+      ['call_1_1', 'done', undefined, true],
+      ['call_1_2', 'done', undefined, true],
+      ['call_3_0', 'done', 'call_1_2', undefined],
+      ['call_3_1', 'failed', 'call_1_1', undefined],
+      ['call_5_0', 'done', 'call_1_1', undefined],
+    ])
+    const [, , page] = await thread.timeline({ limit: 2 }).then((rows) => rows[1]?.calls ?? [])
+    expect(page).toMatchObject({ call: 'call_1_2', undone: true })
+  })
+
+  test('P4: a message that comes while effects are undone has a turn of its own', async () => {
+    const [began, gate] = [deferred(), deferred()]
+    const { open } = scene({
+      gate: () => {
+        began.resolve()
+        return gate.promise
+      },
+    })
+    await using skein = await open()
+    const thread = await skein.threads.create({ agent: 'helper', id: 'source' })
+    await thread.send('hello').result()
+    await (await thread.send('do it', { id: 'first' })).result()
+    const back = thread.rewind({ to: { turn: 'first' }, revert: true })
+    await began.promise
+    const run = thread.send('hello again')
+    await run.accepted()
+    gate.resolve()
+    await back
+    expect(await run.result()).toMatchObject({ text: 'said 3', stopReason: 'completed' })
   })
 
   test('P4: a revert that fails leaves the thread where it stood, and says what was undone', async () => {
