@@ -1,0 +1,62 @@
+/** What the page tells of time travel and of keys: what is undone, what differs, what is a fork, which key is wrong. */
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { createSkein, memory } from '../../src/index.js'
+import type { Skein } from '../../src/index.js'
+import { serve } from '../../src/server.js'
+import type { HandlerOptions } from '../../src/server.js'
+import { calls, looseTool, tinyApp } from '../helpers/app.js'
+import { keyAuth, keys } from '../helpers/served.js'
+import { isLive, look, openBrowser } from './browser.js'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+afterAll(async () => browser.close())
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close()
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+/** Every message but "hello" makes it pay as many euros as the message says. */
+async function open(options: Partial<HandlerOptions> = {}): Promise<{ readonly skein: Skein; readonly url: string }> {
+  const pay = looseTool('pay', () => 'paid', { needsApproval: true })
+  const { app } = tinyApp({
+    tools: [pay],
+    script: ({ messages }) => {
+      const last = messages.at(-1)
+      const isWish = last?.role === 'user' && last.text !== 'hello'
+      return isWish ? calls({ tool: 'pay', args: { euros: Number(last.text) } }) : 'fine'
+    },
+  })
+  const skein = await createSkein({ app, backend: memory() })
+  const server = await serve(skein, { auth: 'none', port: 0, ...options })
+  closing.push(async () => {
+    await server.close()
+    await skein.close()
+  })
+  return { skein, url: server.url }
+}
+
+async function waits(skein: Skein, root: string, euros: string): Promise<string> {
+  const thread = await skein.threads.create({ agent: 'helper', id: root })
+  thread.send(euros)
+  for await (const [item] of skein.inbox.watch({ root })) if (item) return item.id
+  throw new Error('the inbox has ended')
+}
+
+it('V2, P4: steps that a rewind has undone say so', async () => {
+  const { skein, url } = await open()
+  const thread = await skein.threads.create({ agent: 'helper', id: 'one' })
+  for (const text of ['hello', 'hello', 'hello']) await thread.send(text).result()
+  await thread.rewind({ to: { step: 1 } })
+  await thread.send('hello').result()
+  const { page, faults } = await look(browser, `${url}/ui/threads/one/steps`)
+  await page.waitForSelector('.step >> text=Step 4')
+  expect(await page.locator('.step.undone').evaluateAll((all) => all.map(({ id }) => id))).toEqual(['step-3', 'step-2'])
+  expect(await page.locator('.step .tag').allTextContents()).toEqual(['undone', 'undone'])
+  expect(faults).toEqual([])
+})
