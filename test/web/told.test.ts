@@ -60,3 +60,13 @@ it('V2, P4: steps that a rewind has undone say so', async () => {
   expect(await page.locator('.step .tag').allTextContents()).toEqual(['undone', 'undone'])
   expect(faults).toEqual([])
 })
+
+it('V2, P4: what is compared shows the args of calls', async () => {
+  const { skein, url } = await open()
+  await waits(skein, 'one', '7')
+  await waits(skein, 'two', '9')
+  const { page, faults } = await look(browser, `${url}/ui/compare/one/two`)
+  await page.waitForSelector('.side .call')
+  expect(await page.locator('.side .call').allTextContents()).toEqual(['pay{euros: 7}', 'pay{euros: 9}'])
+  expect(faults).toEqual([])
+})
