@@ -86,3 +86,10 @@ it('V1, H3: a key that the server does not know is told as that, in words for wh
   await isLive(page)
   expect(faults).toEqual([])
 })
+
+it('V2: one thread is not several', async () => {
+  const { skein, url } = await open()
+  await waits(skein, 'one', '7')
+  const { page } = await look(browser, `${url}/ui/trees/one`)
+  await page.waitForSelector('.path-words >> text=/^1 thread · /')
+})

@@ -62,7 +62,7 @@ export function RowDetails({ store, row, now }: RowDetailsProps): VNode {
       fact('Last change', `${dayAndTime(row.updatedAt)} · record ${countWords(row.seq)}`),
       fact('Steps', countWords(row.step)),
       fact('Tokens · cost', `${compact(row.tokens)} · ${money(row.costUsd)}`),
-      row.queued ? fact('In line', `${row.queued} children`) : null,
+      row.queued ? fact('In line', row.queued === 1 ? '1 child' : `${row.queued} children`) : null,
     ),
     h(SpanTable, { spans: store.spansOf(row.thread), now, thread: row.thread }),
   )
