@@ -10,6 +10,7 @@ import type { Skein, SkeinClient } from '../index.js'
 import { badRequest } from './problem.js'
 import type { HttpProblem } from './problem.js'
 import { defined } from '../core/defined.js'
+import { issuesText } from '../core/options.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'
@@ -159,24 +160,31 @@ function parseFields<Of extends Shape>(shape: Of | undefined, raw: Readonly<Reco
         `not take; it takes: ${Object.keys(shape ?? {}).join(', ') || 'nothing'}`,
     )
   const parsed: Record<string, unknown> = {}
-  for (const [name, schema] of Object.entries(shape ?? {}))
-    parsed[name] = parseOne(schema, raw[name], `${where}, ${name}`)
+  for (const [name, schema] of Object.entries(shape ?? {})) parsed[name] = parseOne(schema, raw[name], { where, name })
   // The loop has parsed every field of the shape with its own schema.
   return parsed as Parsed<Of>
 }
 
 function parseBody<Body extends z.ZodType>(schema: Body | undefined, raw: unknown): z.output<Body> {
   // A route without a body has the type of undefined, which this is.
-  return (schema ? parseOne(schema, raw, 'the body') : undefined) as z.output<Body>
+  return (schema ? parseOne(schema, raw, { where: 'the body' }) : undefined) as z.output<Body>
 }
 
-function parseOne(schema: z.ZodType, raw: unknown, where: string): unknown {
+/** `name`: of a parameter; a body has none. */
+interface InputPlace {
+  readonly where: string
+  readonly name?: string
+}
+
+function parseOne(schema: z.ZodType, raw: unknown, { where, name }: InputPlace): unknown {
+  const place = name === undefined ? where : `${where}, ${name}`
   const checked = parseQuietly(schema, raw)
-  if (!checked) throw badRequest(`${where}: it is nested too deeply`)
+  if (!checked) throw badRequest(`${place}: it is nested too deeply`)
   if (checked.success) return checked.data
-  const issues = checked.error.issues.slice(0, 8).map(({ path, message }) => ({ path: path.join('.'), message }))
-  const texts = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
-  throw badRequest(`${where}: ${texts.join('; ')}`, { issues })
+  const issues = checked.error.issues
+    .slice(0, 8)
+    .map(({ path, message }) => ({ path: [name ?? [], ...path].flat().join('.'), message }))
+  throw badRequest(`${place}: ${issuesText(checked.error)}`, { issues })
 }
 
 /** Undefined: the stack is too short for what was sent. */

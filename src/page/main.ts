@@ -4,7 +4,7 @@ import { h } from './kit/element.js'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { effect } from '@preact/signals'
-import { needsKey, toPageProblem, useKey } from './kit/api.js'
+import { apiKey, needsKey, toPageProblem, useKey } from './kit/api.js'
 import { pageClock } from './kit/clock.js'
 import { timeOfDay } from './kit/format.js'
 import { leaveField, startKeys, useKeys } from './kit/keys.js'
@@ -92,6 +92,10 @@ function KeyForm(): VNode {
         },
       },
       h('h1', null, 'This server needs a key'),
+      // One was sent, and this form is here nevertheless.
+      apiKey.value === ''
+        ? null
+        : h('p', { class: 'error-line', role: 'alert' }, 'This server does not know that key. Enter another one.'),
       h(
         'label',
         null,

@@ -294,20 +294,23 @@ function heldCall(state: ThreadState, call: string, reasons: readonly HoldReason
   if (position && slot?.hold && reasons.includes(slot.hold.why) && !slot.outcome) return position
   if (slot?.hold)
     return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${waitedFor(slot.hold)}`)
-  return failure(
-    'COMMAND_REFUSED',
-    position && wasMade(state, position)
-      ? `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before`
-      : `thread ${state.id} has no call ${call}`,
-  )
+  const made = position ? wasMade(state, position) : 'no'
+  if (made === 'no') return failure('COMMAND_REFUSED', `thread ${state.id} has no call ${call}`)
+  const text = `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before`
+  return failure('COMMAND_REFUSED', made === 'yes' ? text : `${text}, or there is no such call`)
 }
 
 function slotAt({ step, slots, turn }: ThreadState, position: CallPosition): Slot | undefined {
   return turn && position.step === step ? slots.items[position.index] : undefined
 }
 
-function wasMade({ step, slots }: ThreadState, position: CallPosition): boolean {
-  return position.step < step || (position.step === step && position.index < slots.items.length)
+/** `maybe`: the message of its step is not in memory, or a rewind has undone it. */
+function wasMade({ step, slots, transcript }: ThreadState, position: CallPosition): 'yes' | 'no' | 'maybe' {
+  if (position.step === step && position.index < slots.items.length) return 'yes'
+  if (position.step < 1 || position.step > step) return 'no'
+  const message = transcript.items.findLast(({ id }) => id === `step_${position.step}`)
+  if (!message) return position.step === step ? 'no' : 'maybe'
+  return position.index < (message.calls?.length ?? 0) ? 'yes' : 'no'
 }
 
 function waitedFor({ why, missing = [] }: HeldSlot): string {

@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { InboxFilter, InboxItem } from '../../index.js'
-import { answersTo, wholeOf } from '../turn/waiting-for.js'
+import { answersTo, forkText, wholeOf } from '../turn/waiting-for.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, oneLine, preview, table } from '../format.js'
@@ -75,12 +75,13 @@ function row({ id, why, tool, args, missing, requestedAt, deadlineAt }: InboxIte
   ]
 }
 
-/** Lines below the row: the tree and the child, then the question and the defaults. */
-function details({ path = [], reference, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
+/** Lines below the row: the tree and the child, whether it is a fork, then the question and the defaults. */
+function details({ path = [], reference, forkedFrom, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
   const whose =
     reference === undefined ? [] : [[path[0], ...(path.length > 2 ? ['…'] : []), reference].join(' › ')].map(label)
   return [
     ...whose,
+    ...(forkedFrom ? [forkText(forkedFrom)] : []),
     ...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]),
     ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`]),
   ]

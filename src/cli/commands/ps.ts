@@ -126,14 +126,21 @@ interface Columns {
   readonly nested: boolean
 }
 
-/** The columns CHILDREN and WAITS FOR are there only where a thread has something in them. */
+/** The columns FORK OF, CHILDREN and WAITS FOR are there only where a thread has something in them. */
 function listing(threads: readonly ThreadInfo[], { modelWaits, below, nested }: Columns): string {
   const counts = !nested && threads.some(({ thread }) => below.has(thread))
   const waits = modelWaits.size > 0
+  const forks = threads.some(({ forkedFrom }) => forkedFrom)
   const titles = ['THREAD', 'STATUS', 'AGENT', 'UPDATED', 'TAGS']
-  const head = [...titles, ...(counts ? ['CHILDREN'] : []), ...(waits ? ['WAITS FOR'] : [])]
+  const head = [
+    ...titles,
+    ...(forks ? ['FORK OF'] : []),
+    ...(counts ? ['CHILDREN'] : []),
+    ...(waits ? ['WAITS FOR'] : []),
+  ]
   const rows = threads.map((each) => [
     ...row(each, nested),
+    ...(forks ? [each.forkedFrom?.thread ?? ''] : []),
     ...(counts ? [countText(below.get(each.thread))] : []),
     ...(waits ? [waitText(modelWaits.get(each.thread))] : []),
   ])

@@ -53,13 +53,20 @@ export function inFull(name: string, json: unknown): readonly string[] {
 }
 
 /** The whole call, in lines: nothing is cut of what a person agrees to. */
-export function wholeOf({ id, tool, args, prompt, defaults, reference }: WaitingItem): readonly string[] {
+export function wholeOf(item: WaitingItem): readonly string[] {
+  const { id, tool, args, prompt, defaults, reference, forkedFrom } = item
   return [
     `${label(id)}${reference === undefined ? '' : ` (${label(reference)})`}: ${label(tool)}`,
+    ...(forkedFrom ? [`  ${forkText(forkedFrom)}`] : []),
     ...inFull('args', args),
     ...(defaults === undefined ? [] : inFull('defaults', defaults)),
     ...questionLines(prompt?.trim() ?? ''),
   ]
+}
+
+/** The thread that it was forked from may have made the same call. */
+export function forkText({ thread }: NonNullable<WaitingItem['forkedFrom']>): string {
+  return `fork of ${label(thread)}`
 }
 
 /** Indented, so that no line of the prompt looks like one of ours. */

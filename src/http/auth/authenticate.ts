@@ -165,8 +165,14 @@ function checkPrincipal(principal: Principal | undefined): Principal {
 
 /** What is kept of a key. An empty one is a variable that is not set, and would let everyone in. */
 export function hashKey(key: string): string {
-  if (key.trim() === '')
-    throw new SkeinError('BAD_OPTION', 'hashKey: the key is empty; is the environment variable that has it set?')
+  // Programs without types give it a variable of the environment as it is.
+  const given: unknown = key
+  const isText = typeof given === 'string'
+  if (!isText || given.trim() === '')
+    throw new SkeinError(
+      'BAD_OPTION',
+      `hashKey: the key is ${isText ? 'empty' : typeof given}; is the environment variable that has it set?`,
+    )
   return digestOf(key)
 }
 

@@ -3,6 +3,7 @@
  * and the fields of the body, in one object.
  *
  * - A call is checked as a request over HTTP is: the scope, the tree, then each argument.
+ * - What a route has in two parts, `thread` and `call`, a tool takes whole too: `id`, as the inbox gives it.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -39,20 +40,29 @@ const formSchema = z.looseObject({
   $defs: z.record(z.string(), z.unknown()).optional(),
 })
 
-export function routeTool({ name, summary, method, params, query, body, scope = 'read' }: Route): ToolFacts {
+/** Whether a call of a thread is named, by its id of the inbox or by the two parts of it. */
+const takesId = ({ params }: Pick<Route, 'params'>): boolean => 'thread' in params && 'call' in params
+
+const idField = { type: 'string', description: 'As list_inbox and the answer of an agent give it: <thread>/call_1_0' }
+const idWords = ' Give id, as list_inbox and the answer of an agent have it, or its two parts, thread and call.'
+
+export function routeTool(target: Route): ToolFacts {
+  const { name, summary, method, params, query, body, scope = 'read' } = target
+  const hasId = takesId(target)
   const form = formSchema.parse(body ? openApiSchema(body, 'input') : {})
   const fields = { ...params, ...query }
   const required = Object.entries(fields)
-    .filter(([, schema]) => !schema.safeParse(undefined).success)
+    .filter(([field, schema]) => !(hasId && field in params) && !schema.safeParse(undefined).success)
     .map(([field]) => field)
   return {
     name,
-    description: summary,
+    description: hasId ? `${summary}${idWords}` : summary,
     scope,
     annotations: { readOnlyHint: method === 'get' },
     inputSchema: {
       type: 'object',
       properties: {
+        ...(hasId && { id: idField }),
         ...Object.fromEntries(Object.entries(fields).map(([field, schema]) => [field, fieldSchema(schema)])),
         ...form.properties,
       },
@@ -74,6 +84,7 @@ export async function callRoute(scene: McpScene, target: Route, args: Arguments)
   const { skein, principal, trace } = scene
   const { scope, params, query, body } = target
   const own = new Map(Object.entries(args).filter(([, value]) => value !== undefined))
+  if (takesId(target)) splitId(own)
   const inPath = take(own, params)
   const inQuery = take(own, query)
   if (!body && own.size > 0) throw unknownArguments(target, [...own.keys()])
@@ -91,6 +102,19 @@ export async function callRoute(scene: McpScene, target: Route, args: Arguments)
   const response = platformResponse(given)
   if (target.answer.type === 'bytes') return response
   return response.status === 204 ? { done: true } : response.json()
+}
+
+function splitId(args: Map<string, unknown>): void {
+  const id = args.get('id')
+  const [thread, call] = [args.get('thread'), args.get('call')]
+  const isWhole = id !== undefined && thread === undefined && call === undefined
+  if (!isWhole && (id !== undefined || thread === undefined || call === undefined))
+    throw badRequest('give id, or thread and call')
+  if (!isWhole) return
+  const [, ...parts] = /^([^/]+)\/([^/]+)$/.exec(String(id)) ?? []
+  if (parts.length === 0) throw badRequest('id: an id of the inbox looks like <thread>/call_1_0')
+  args.delete('id')
+  for (const [at, name] of ['thread', 'call'].entries()) args.set(name, parts[at])
 }
 
 /** Takes the fields of a path or a query out of the arguments; there they are texts. */

@@ -6,6 +6,8 @@ import { defined } from '../../core/defined.js'
 export interface ThreadRow {
   readonly thread: string
   readonly parent?: string
+  /** Of a fork: the thread whose past it began with. */
+  readonly forkOf?: string
   readonly agent: string
   readonly status: string
   readonly reason?: string
@@ -32,9 +34,10 @@ export interface ThreadRow {
 export function toThreadRow(info: ThreadInfo): ThreadRow {
   const { thread, parent, agent, status, reason, reference, name, title, says, step, turnAt } = info
   const { unknown, dead, queued, error, usage, createdAt, updatedAt, seq, pending = [], rest } = info
+  const forkOf = info.forkedFrom?.thread
   const waiting = pending.length > 0 ? pending.length : undefined
   const { tokens, costUsd } = usage ?? {}
-  const texts = { parent, reason, reference, name, title, says, error }
+  const texts = { parent, forkOf, reason, reference, name, title, says, error }
   const counts = { step, turnAt, unknown, dead, queued, waiting, tokens, costUsd, rest: rest ? rest : undefined }
   const row = { thread, agent, status, createdAt, updatedAt, seq }
   return Object.assign(row, defined(texts), defined(counts))

@@ -215,6 +215,8 @@ class Refused extends Error {
 
   static async of(response: Response): Promise<Refused> {
     const { status } = response
+    // The server tells programs of a header, which nobody sends by hand here.
+    if (status === 401) return new Refused({ phase: 'stale', why: 'the server wants a key', status })
     const body: unknown = await response.json().catch(() => undefined)
     const detail = typeof body === 'object' && body !== null && 'detail' in body ? String(body.detail) : undefined
     return new Refused({ phase: 'stale', why: detail ?? `the server answered ${status}`, status })

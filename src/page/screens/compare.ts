@@ -8,6 +8,7 @@ import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
 import type { Message, ThreadDiff } from '../../index.js'
 import { countWords, plural, timeOfDay } from '../kit/format.js'
+import { MessageCall } from '../kit/message-call.js'
 import { JsonView } from '../kit/json-view.js'
 import { plainText } from '../kit/plain-text.js'
 import { useResource } from '../kit/resource.js'
@@ -108,7 +109,7 @@ function SideMessages({ thread, messages }: { thread: string; messages: readonly
         text.length > longest
           ? h('p', { class: 'muted' }, `${countWords(longest)} of ${countWords(text.length)} characters`)
           : null,
-        calls.map((call) => h('p', { class: 'tool-name', key: call.id }, `calls ${call.tool}`)),
+        calls.map((call) => h(MessageCall, { call, key: call.id })),
       ),
     ),
     messages.length > mostMessages

@@ -23,7 +23,8 @@ import type { QuestionAnswer } from './question-form.js'
 type Choice = 'approve' | 'edit' | 'reject'
 
 export function InboxDecision({ item }: { item: InboxItem }): VNode {
-  const { why, path, agent, tool, prompt, requestedAt, deadlineAt, atDeadline, unknown, args, reference } = item
+  const { why, path, agent, tool, prompt, requestedAt, deadlineAt, atDeadline, unknown, args, reference, forkedFrom } =
+    item
   const isQuestion = why === 'person'
   const isVariables = why === 'variables'
   const questions = isQuestion ? questionsIn(args) : undefined
@@ -37,6 +38,15 @@ export function InboxDecision({ item }: { item: InboxItem }): VNode {
           'p',
           { class: 'note unknown' },
           'This call may already have run: its host died before it could say. The question is whether to run it again.',
+        )
+      : null,
+    forkedFrom
+      ? h(
+          'p',
+          { class: 'note' },
+          'This call belongs to a fork of ',
+          h('a', { href: hrefOf(['threads', forkedFrom.thread]) }, forkedFrom.thread),
+          ': the thread that it was forked from may have made the same call.',
         )
       : null,
     prompt ? h('p', { class: 'prompt' }, plainText(prompt)) : null,

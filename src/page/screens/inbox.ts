@@ -59,7 +59,7 @@ export function InboxScreen(): VNode {
 }
 
 function InboxLine({ item, isSelected }: { item: InboxItem; isSelected: boolean }): VNode {
-  const { id, tool, why, agent, path, requestedAt, unknown } = item
+  const { id, tool, why, agent, path, requestedAt, unknown, forkedFrom } = item
   const receipt = receipts.value[id]
   return h(
     'li',
@@ -74,7 +74,11 @@ function InboxLine({ item, isSelected }: { item: InboxItem; isSelected: boolean 
       mark('diamond', unknown ? 'unknown' : 'person'),
       h('span', { class: 'label' }, tool || holdWords(why)),
       h('span', { class: 'kind' }, unknown ? 'run it again?' : holdWords(why)),
-      h('span', { class: 'muted path' }, `${agent} · level ${path.length}`),
+      h(
+        'span',
+        { class: 'muted path' },
+        `${agent} · level ${path.length}${forkedFrom ? ` · fork of ${forkedFrom.thread}` : ''}`,
+      ),
       h(Age, { at: requestedAt }),
       receipt ? h('span', { class: `receipt ${receipt.phase}` }, receiptWords(receipt)) : null,
     ),

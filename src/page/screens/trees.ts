@@ -163,6 +163,7 @@ function TreeLine({ row, place, isSelected }: { row: PageRoot; place: number; is
       [
         h('a', { href: hrefOf(['trees', thread]), tabIndex: -1, class: 'label', title: thread }, threadLabel(row)),
         h('span', { class: 'agent' }, row.agent),
+        row.forkOf === undefined ? null : h('span', { class: 'tag' }, `fork of ${row.forkOf}`),
         ...row.tags.slice(0, 3).map((tag) => h('span', { class: 'tag', key: tag }, tag)),
       ],
       'name',

@@ -9,8 +9,8 @@ import type { Message } from '../../index.js'
 import { pathTo, getJson } from '../kit/api.js'
 import { freshId } from '../kit/clock.js'
 import { timeOfDay, countWords } from '../kit/format.js'
-import { JsonView } from '../kit/json-view.js'
 import { Markdown } from '../kit/markdown.js'
+import { MessageCall } from '../kit/message-call.js'
 import { plainText } from '../kit/plain-text.js'
 import { useResource } from '../kit/resource.js'
 import { hrefOf } from '../kit/router.js'
@@ -158,14 +158,7 @@ function MessageView({ message, thread }: { message: Message; thread: string }):
       : null,
     text === '' ? null : h(isTool ? ToolText : Markdown, { text }),
     attachments.length > 0 ? h('p', { class: 'muted' }, `Attached: ${attachments.map(plainText).join(', ')}`) : null,
-    calls.map(({ id, tool: name, args }) =>
-      h(
-        'div',
-        { class: 'call', key: id },
-        h('span', { class: 'tool-name' }, name),
-        h(JsonView, { value: args, level: 1 }),
-      ),
-    ),
+    calls.map((made) => h(MessageCall, { call: made, key: made.id })),
   )
 }
 

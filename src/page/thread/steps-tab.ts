@@ -21,12 +21,15 @@ interface StepCall {
 
 interface Step {
   readonly step: number
+  readonly seq: number
   readonly at: number
   readonly text: string
   readonly model: string
   readonly calls: readonly StepCall[]
   /** By index: records about the call. */
   readonly about: ReadonlyMap<number, readonly PageRecord[]>
+  /** A rewind has undone it. */
+  isUndone: boolean
 }
 
 function stepsOf(records: readonly PageRecord[]): readonly Step[] {
@@ -44,12 +47,16 @@ function stepsOf(records: readonly PageRecord[]): readonly Step[] {
       }: { step?: number; at?: number; text?: string; model?: string; calls?: StepCall[] } = Object(record)
       steps.push({
         step: step ?? 0,
+        seq: record.seq,
         at: at ?? 0,
         text: text ?? '',
         model: model ?? 'no model',
         calls: calls ?? [],
         about,
+        isUndone: false,
       })
+    } else if (record.type === 'thread.rewound') {
+      for (const step of steps) if (step.seq > Number(record['to'])) step.isUndone = true
     } else if (typeof record['index'] === 'number') {
       const index = record['index']
       about.set(index, [...(about.get(index) ?? []), record])
@@ -117,12 +124,13 @@ function StepCard({ step, spans, thread }: { step: Step; spans: readonly PageSpa
   const facts = [step.model, timeOfDay(step.at), timing(model)].filter((each) => each !== '')
   return h(
     'article',
-    { class: 'card step', id: `step-${step.step}` },
+    { class: `card step${step.isUndone ? ' undone' : ''}`, id: `step-${step.step}` },
     h(
       'h2',
       null,
       h('i', { class: 'swatch kind-model', 'aria-hidden': 'true' }),
       `Step ${step.step}`,
+      step.isUndone ? h('span', { class: 'tag', title: 'The thread went back to before it' }, 'undone') : null,
       h('span', { class: 'muted' }, facts.join(' · ')),
       h(
         'button',

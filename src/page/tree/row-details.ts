@@ -58,11 +58,12 @@ export function RowDetails({ store, row, now }: RowDetailsProps): VNode {
       { class: 'facts' },
       fact('Agent', row.agent),
       fact('Id', h('span', { class: 'id' }, row.thread, h(CopyButton, { text: row.thread, label: 'Copy' }))),
+      row.forkOf === undefined ? null : fact('Fork of', h('a', { href: hrefOf(['threads', row.forkOf]) }, row.forkOf)),
       fact('Began', dayAndTime(row.createdAt)),
       fact('Last change', `${dayAndTime(row.updatedAt)} · record ${countWords(row.seq)}`),
       fact('Steps', countWords(row.step)),
       fact('Tokens · cost', `${compact(row.tokens)} · ${money(row.costUsd)}`),
-      row.queued ? fact('In line', `${row.queued} children`) : null,
+      row.queued ? fact('In line', row.queued === 1 ? '1 child' : `${row.queued} children`) : null,
     ),
     h(SpanTable, { spans: store.spansOf(row.thread), now, thread: row.thread }),
   )

@@ -1,7 +1,7 @@
 /** The bar above a tree: what it is, filters with their counts, the time that is shown, and where the time went. */
 import { h } from '../kit/element.js'
 import type { VNode } from 'preact'
-import { compact, countWords, durationWords, money } from '../kit/format.js'
+import { compact, countWords, durationWords, money, plural } from '../kit/format.js'
 import { address, changeQuery, hrefOf } from '../kit/router.js'
 import { Pill, StatusMark } from '../kit/ui.js'
 import { isFrozen } from '../store/flush.js'
@@ -53,7 +53,7 @@ export function TreeBar({ store, path }: TreeBarProps): VNode {
     h(PathWords, {
       path,
       total: total
-        ? `${countWords(total.threads)} threads · ${compact(total.tokens)} tokens · ${money(total.costUsd)}`
+        ? `${plural(total.threads, 'thread')} · ${compact(total.tokens)} tokens · ${money(total.costUsd)}`
         : '',
     }),
   )

@@ -5,8 +5,8 @@
  * - MCP servers are connected and skills are read before the app is checked: their tools are tools like any others.
  * - An export that looks like a definition but has no kind is reported, never left out silently.
  */
-import { statSync } from 'node:fs'
-import { extname, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { basename, extname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createApp, isDefinition, lookalike } from '../../agent/app.js'
 import type { App, AppOptions } from '../../agent/app.js'
@@ -89,10 +89,16 @@ export function appPath(source: URL | string): string {
   return resolve(text)
 }
 
+/** `; did you mean app.ts?` where the ending was left out. */
+function meantFile(path: string): string {
+  const ending = ['.ts', '.mts', '.js', '.mjs'].find((each) => existsSync(`${path}${each}`))
+  return ending === undefined ? '' : `; did you mean ${basename(path)}${ending}?`
+}
+
 /** Its name is known to `sourceLineOf` (src/core/thrown.ts). */
 async function loadFrom(path: string, options: LoadOptions): Promise<App> {
   const found = statSync(path, { throwIfNoEntry: false })
-  if (!found) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}`)
+  if (!found) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}${meantFile(path)}`)
   try {
     return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {

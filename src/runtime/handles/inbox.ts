@@ -55,13 +55,15 @@ export function createInbox(services: ThreadServices): Inbox {
     checkOptions(filterSchema, filter, 'inbox.list')
     if (filter.thread !== undefined) {
       const head = await backend.heads.get(filter.thread)
-      return head ? itemsOf(head) : []
+      return head ? itemsOf(head, await backend.heads.get(head.root)) : []
     }
     const { root } = filter
     if (directory.isReady) return (await directory.inbox(defined({ root }))).items
     const heads: StoredHead[] = []
     for await (const head of eachHead(backend, { pending: true, ...defined({ root }) })) heads.push(head)
-    return inboxOf(heads)
+    const roots = new Map<string, StoredHead | undefined>(heads.map((head) => [head.thread, head]))
+    for (const { root: above } of heads) if (!roots.has(above)) roots.set(above, await backend.heads.get(above))
+    return inboxOf(heads, (id) => roots.get(id))
   }
   const send = async (id: string, make: (call: string) => Command): Promise<void> => {
     const { thread, call } = parseId(id)

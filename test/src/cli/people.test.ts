@@ -28,6 +28,21 @@ describe('without a host', () => {
     return own
   }
 
+  it('C1, P4: what waits in a fork says so in inbox, approve and ps', async () => {
+    const { host: open, skein } = place()
+    const host = await open(app)
+    const source = await host.threads.create({ agent: 'clerk', id: 'source' })
+    await source.fork({ id: 'other' })
+    await waitingIn(host, 'clerk', 'other')
+    await host.close()
+    expect((await skein(['inbox'])).stdout).toMatch(/\nother\/call_1_0 .*\n {2}fork of source\n/)
+    expect((await skein(['inbox', '--full'])).stdout).toMatch(/^other\/call_1_0: refund\n {2}fork of source\n/)
+    expect((await skein(['approve', 'other/call_1_0'])).stderr).toContain('fork of source')
+    const { stdout } = await skein(['ps'])
+    expect(stdout).toMatch(/^THREAD .* FORK OF\n/)
+    expect(stdout).toMatch(/\nother .* source\n/)
+  })
+
   it('C1, A1: a turn that waits for approval exits 3 and says what to type; what is typed is kept, and the next run goes on', async () => {
     const { folder, store, env, spawned } = place()
     const count = { NODE_COUNT_FILE: join(folder, 'count') }

@@ -177,6 +177,7 @@ describe('bad input', () => {
     ['an unknown agent', ['run', app, '--agent', 'nobody', 'hi'], 'the app has no agent "nobody"; it has: echo'],
     ['an unknown thread', ['run', app, '--thread', 'nothing', 'hi'], 'there is no thread "nothing"'],
     ['a missing app', ['run', 'nowhere.ts', '--agent', 'echo', 'hi'], 'there is no app at'],
+    ['an app without its ending', ['run', app.replace(/\.ts$/, ''), '--agent', 'echo', 'hi'], 'did you mean app.ts?'],
     ['an app without definitions', ['run', fixture('empty'), '--agent', 'echo', 'hi'], 'exports no definitions'],
     ['an app that throws', ['run', fixture('throws'), '--agent', 'echo', 'hi'], ': no database'],
     ['a store that is a file', ['run', app, '--store', app, '--agent', 'echo', 'hi'], 'app.ts is a file'],

@@ -176,7 +176,15 @@ describe.each(everyWay)('over $way, $era', ({ way, era }) => {
     expect(textOf(waiting)).toMatch(/call_1_0: pay waits for approval \(approve_call, reject_call\)/)
     const { thread, run, status } = ended.parse(waiting.structuredContent)
     expect(status).toBe('awaiting_approval')
-    await client.callTool({ name: 'approve_call', arguments: { thread, call: 'call_1_0', args: { euros: 6 } } })
+    const refused = async (args: Record<string, unknown>): Promise<string> =>
+      textOf(await client.callTool({ name: 'approve_call', arguments: args }))
+    expect(await refused({ id: 'call_1_0' })).toMatch(/BAD_OPTION: id: .*<thread>\/call_1_0/)
+    expect(await refused({ id: `${thread}/call_1_0`, call: 'call_1_0' })).toMatch(/BAD_OPTION: give id, or thread and/)
+    expect(await refused({})).toMatch(/BAD_OPTION: give id, or thread and call/)
+    // The id as the answer and the inbox have it, or its two parts.
+    const [item] = await skein.inbox.list()
+    const place = era === 'legacy' ? { thread, call: 'call_1_0' } : { id: item?.id }
+    await client.callTool({ name: 'approve_call', arguments: { ...place, args: { euros: 6 } } })
     const result = await client.callTool({ name: 'get_run', arguments: { thread, run, wait: 10_000 } })
     expect(result.structuredContent).toMatchObject({ result: { text: expect.stringContaining('paid 6') } })
   })

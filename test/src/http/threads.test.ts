@@ -67,6 +67,23 @@ onEveryStore('threads over HTTP', (world) => {
     expect((await ask('/threads/two/messages?before=0x&limit=2')).status).toBe(400)
   })
 
+  it('H1: a request that is refused says which parameter is wrong, and which call is none', async () => {
+    const { ask } = await open()
+    await ask('/threads', { body: { agent: 'helper', id: 'one' } })
+    expect(await ask('/threads/one/messages?wait=abc', { body: { text: 'hi' } })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringMatching(/^the query, wait: /), data: { issues: [{ path: 'wait' }] } },
+    })
+    expect(await ask('/threads/one/messages', { body: { text: ' ' } })).toMatchObject({
+      body: { detail: 'nothing was sent: the message is empty; give it a text, or attachments' },
+    })
+    for (const text of ['look', 'hello']) await ask('/threads/one/messages?wait=60000', { body: { text } })
+    const approved = async (call: string) => (await ask(`/inbox/one/${call}/approve`, { method: 'POST' })).body
+    expect(await approved('call_1_0')).toMatchObject({ detail: expect.stringContaining('it was decided, answered') })
+    for (const call of ['call_0_0', 'call_1_7', 'call_2_0', 'call_9_0', 'other'])
+      expect(await approved(call)).toMatchObject({ detail: `thread one has no call ${call}` })
+  })
+
   it('H1: a message is accepted with 202, once for one Idempotency-Key, and its run is read', async () => {
     const { ask } = await open()
     await ask('/threads', { body: { agent: 'helper', id: 'one' } })

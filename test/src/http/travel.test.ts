@@ -6,6 +6,7 @@ import { createSkein, memory } from '../../../src/index.js'
 import type { Script } from '../../../src/models/scripted.js'
 import { hashKey } from '../../../src/server.js'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
+import { createPageWorld } from '../../helpers/page-world.js'
 import { keyAuth, keys, served } from '../../helpers/served.js'
 
 let closing: (() => Promise<void>)[] = []
@@ -197,4 +198,24 @@ it('P4, H3: a fork stays with its tenant; a key of some trees makes none, and wh
   const { token = '' } = minted.body as { token?: string }
   expect(await ask('/threads/one/fork', { key: token, body: { dry: true } })).toMatchObject({ status: 200 })
   expect(await ask('/threads/one/fork', { key: token, body: {} })).toMatchObject({ status: 403 })
+})
+
+it('P4, A4: what waits below a fork says whose fork it is, with a directory and without one', async () => {
+  const world = await createPageWorld('Paid.')
+  closing.push(() => world.close())
+  await world.waits('one')
+  const one = await world.skein.threads.get('one')
+  const fork = await one.fork({ at: { step: 0 }, id: 'other', go: true })
+  for await (const [item] of world.skein.inbox.watch({ root: fork.id })) if (item) break
+  const told = async (): Promise<unknown> =>
+    (await world.skein.inbox.list()).map(({ path, forkedFrom }) => [path[0], path.length, forkedFrom?.thread])
+  const expected = [
+    ['one', 4, undefined],
+    ['other', 4, 'one'],
+  ]
+  expect(await told()).toEqual(expected)
+  const [, below] = await world.skein.inbox.list()
+  expect(await world.skein.inbox.list({ thread: below?.thread ?? '' })).toEqual([below])
+  await world.skein.directory().ready()
+  expect(await told()).toEqual(expected)
 })

@@ -123,7 +123,7 @@ export class SharedDirectory implements ThreadDirectory {
 
   async inbox({ root }: { readonly root?: string } = {}): ReturnType<ThreadDirectory['inbox']> {
     const { table, position } = await this.#current()
-    return { items: inboxOf(table.pending(root)), position }
+    return { items: inboxOf(table.pending(root), (id) => table.get(id)), position }
   }
 
   watch(query: Parameters<ThreadDirectory['watch']>[0] = {}): AsyncIterable<DirectoryChange> {

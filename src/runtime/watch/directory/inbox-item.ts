@@ -11,20 +11,28 @@ export interface InboxItem extends Pending {
   readonly agent: string
   /** Of a child: what its parent calls it. */
   readonly reference?: string
+  /** Of a fork, and of threads below one: the thread whose past it, or else the fork above it, began with. */
+  readonly forkedFrom?: StoredHead['forkedFrom']
 }
 
-export function itemsOf({ thread, path, agent, reference, pending = [] }: StoredHead): InboxItem[] {
+/** `root`: the entry of the root of its tree. Forks are roots, or copies of what was below the source of one. */
+export function itemsOf(head: StoredHead, root: StoredHead | undefined): InboxItem[] {
+  const { thread, path, agent, reference, pending = [] } = head
+  const forkedFrom = head.forkedFrom ?? root?.forkedFrom
   return pending.map((item) => ({
     ...item,
     id: `${thread}/${item.call}`,
     thread,
     path,
     agent,
-    ...defined({ reference }),
+    ...defined({ reference, forkedFrom }),
   }))
 }
 
 /** The oldest request first. */
-export function inboxOf(heads: Iterable<StoredHead>): readonly InboxItem[] {
-  return [...heads].flatMap(itemsOf).sort((a, b) => a.requestedAt - b.requestedAt)
+export function inboxOf(
+  heads: Iterable<StoredHead>,
+  rootOf: (root: string) => StoredHead | undefined,
+): readonly InboxItem[] {
+  return [...heads].flatMap((head) => itemsOf(head, rootOf(head.root))).sort((a, b) => a.requestedAt - b.requestedAt)
 }
