@@ -9,13 +9,10 @@ import { SkeinError } from './failure.js'
 export function checkOptions<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
   const checked = schema.safeParse(value)
   if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `${what}: ${issuesText(checked.error)}`)
+  throw new SkeinError('BAD_OPTION', `${what}: ${mistakesIn(checked.error)}`)
 }
 
-/** What is wrong with a value, in one line. */
-export function issuesText({ issues }: z.ZodError): string {
-  const texts = issues
-    .slice(0, 8)
-    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
-  return texts.join('; ')
+/** In one line. */
+function mistakesIn({ issues }: z.ZodError): string {
+  return issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message)).join('; ')
 }

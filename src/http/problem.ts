@@ -2,6 +2,7 @@
  * Errors over HTTP: `application/problem+json` with the stable code of the failure. Nothing of the process is told: no
  * stack, no path of the server, and of a failure's data only what is listed here.
  */
+import type { z } from 'zod'
 import { SkeinError } from '../index.js'
 import { jsonResponse } from './answer.js'
 import type { FailureCode } from '../index.js'
@@ -36,6 +37,14 @@ export class HttpProblem extends Error {
 
 export function badRequest(detail: string, data?: ProblemData): HttpProblem {
   return new HttpProblem({ status: 400, code: 'BAD_OPTION' }, detail, data ? { data } : {})
+}
+
+/** What is wrong with a value, in one line. */
+export function issuesText({ issues }: z.ZodError): string {
+  const texts = issues
+    .slice(0, 8)
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+  return texts.join('; ')
 }
 
 /** The same words for what is not there and for what the caller may not see. */

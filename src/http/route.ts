@@ -7,10 +7,9 @@
  */
 import type { z } from 'zod'
 import type { Skein, SkeinClient } from '../index.js'
-import { badRequest } from './problem.js'
+import { badRequest, issuesText } from './problem.js'
 import type { HttpProblem } from './problem.js'
 import { defined } from '../core/defined.js'
-import { issuesText } from '../core/options.js'
 import type { Clock } from '../core/clock.js'
 import type { Principal, Scope } from './auth/principal.js'
 import type { TreeTokens } from './auth/tree-tokens.js'

@@ -1,6 +1,6 @@
 /** The forms of A2A 1.0 over JSON-RPC, as they come in. Fields that are not known are left alone: clients send more. */
 import { z } from 'zod'
-import { issuesText } from '../../core/options.js'
+import { issuesText } from '../problem.js'
 import { RpcError, rpcCodes } from './rpc-error.js'
 
 const part = z.looseObject({
