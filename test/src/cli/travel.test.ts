@@ -48,6 +48,13 @@ it('C1, P4: a fork that crosses effects exits 4 with the report; with --app it g
   expect(blocked).toMatchObject({ code: 4, stdout: '' })
   expect(blocked.stderr).toMatch(/t1\/call_2_0 +charge +done +its tool/)
   expect(blocked.stderr).toContain('has acted on the world since record')
+  expect(blocked.stderr).toContain('--effects ask, refuse or run, or --force; --dry gives')
+  for (const nameless of ['', '@3']) {
+    const missing = await skein(['fork', nameless])
+    expect(missing).toMatchObject({ code: 4, stderr: expect.stringContaining('the id of the thread is missing') })
+  }
+  const wrong = await skein(['fork', 't1@9'])
+  expect(wrong).toMatchObject({ code: 4, stderr: expect.stringMatching(/skein timeline t1 (--.* )?gives its points/) })
   const told = objects((await skein(['fork', 't1@1', '--json'])).stderr)[0]
   expect(told).toMatchObject({
     error: { code: 'EFFECTS_CROSSED', data: { crossing: { effects: [{ tool: 'charge' }] } } },
@@ -89,11 +96,14 @@ it('C1, P4: rewind is blocked with the report, undoes with --revert, and goes ba
   for (const run of [remote, (...args: readonly string[]) => own.skein(args)]) {
     const blocked = await run('rewind', 't1', '--to', '1')
     expect(blocked).toMatchObject({ code: 4, stderr: expect.stringMatching(/t1\/call_2_0 +charge +done +its tool/) })
+    expect(blocked.stderr).toContain('Undo it with --revert, or leave it as it is with --force; --dry gives')
+    expect((await run('rewind', 't1', '--to', '9')).stderr).toMatch(/skein timeline t1 (--.* )?gives its points/)
+    expect((await run('rewind', 't1', '--to', '1', '--revert', '--force')).stderr).toContain('either --revert (undo')
     expect((await run('rewind', 't1', '--to', '1', '--dry')).stdout).toContain('since then, to the world:')
   }
-  expect((await remote('rewind', 't1', '--to', '1', '--revert')).stdout).toMatch(
-    /^went back to record \d+, after 1 effect was undone; it is \w+\n$/,
-  )
+  const undone = await remote('rewind', 't1', '--to', '1', '--revert')
+  expect(undone.stdout).toMatch(/^went back to record \d+, after 1 effect was undone; it is failed\n$/)
+  expect(undone.stderr).toMatch(/skein resume t1 .*goes on with its turn/)
   expect((await remote('timeline', 't1')).stdout).toMatch(/rewound to record/)
   const [back] = objects((await own.skein(['rewind', 't1', '--to', 'turn:m1', '--json'])).stdout)
   expect(back).toMatchObject({ thread: 't1', state: 'accepted', reverted: [] })

@@ -9,6 +9,7 @@ import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withAnyClient } from '../../store.js'
 import type { AnyClient } from '../../store.js'
 import { label, visible } from '../../visible.js'
+import { withOptionNames } from './option-names.js'
 import { placeHelp, placeOf } from './place.js'
 
 interface Options {
@@ -22,7 +23,10 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--files', 'only files, with a patch of each text')
     .action((a: string, b: string, options: Options) =>
       runCommand(command, (context) =>
-        withAnyClient(context.store, (client) => diff(context, client, { ...options, a, b })),
+        withOptionNames(
+          context,
+          withAnyClient(context.store, (client) => diff(context, client, { ...options, a, b })),
+        ),
       ),
     )
 }

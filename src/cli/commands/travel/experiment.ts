@@ -21,6 +21,7 @@ import { positiveCount } from '../ps.js'
 import { withReport } from './crossing.js'
 import { effectsOption } from './fork.js'
 import { openHere } from './here.js'
+import { withOptionNames } from './option-names.js'
 import { placeHelp, placeOf } from './place.js'
 
 interface Options {
@@ -45,7 +46,9 @@ export function register(command: Command, runCommand: RunCommand): void {
     .addOption(effectsOption().default('refuse'))
     .option('--budget <name=amount>', 'what each fork may spend, as costUsd=0.5; may be given several times', several)
     .option('--env <name=value>', envHelp, several)
-    .action((text: string, options: Options) => runCommand(command, (context) => experiment(context, text, options)))
+    .action((text: string, options: Options) =>
+      runCommand(command, (context) => withOptionNames(context, experiment(context, text, options))),
+    )
 }
 
 function listOfApps(text: string): readonly string[] {

@@ -19,6 +19,7 @@ import { standingOf } from '../../turn/watch.js'
 import { markUnanswered, tellUnanswered } from '../../unanswered.js'
 import { crossingText, withReport } from './crossing.js'
 import { openHere } from './here.js'
+import { withOptionNames } from './option-names.js'
 import { placeHelp, placeOf } from './place.js'
 
 interface Options {
@@ -55,7 +56,9 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--keep-schedules', 'it has the scheduled calls of the thread')
     .option('--budget <name=amount>', 'what it may spend (default: what was left); may be given several times', several)
     .option('--tag <tag>', 'a tag in place of those of the thread; may be given several times', several)
-    .action((text: string, options: Options) => runCommand(command, (context) => fork(context, text, options)))
+    .action((text: string, options: Options) =>
+      runCommand(command, (context) => withOptionNames(context, fork(context, text, options))),
+    )
 }
 
 interface Asked {

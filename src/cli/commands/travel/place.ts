@@ -7,8 +7,14 @@ export const placeHelp = `id of the thread; with @ a point of its past: ${pointF
 
 export async function placeOf(text: string): Promise<Exclude<ThreadAt, string>> {
   const cut = text.indexOf('@')
+  if (text === '' || cut === 0) throw await noId(text)
   if (cut < 0) return { thread: text }
   return { thread: text.slice(0, cut), ...defined({ at: await pointOf(text.slice(cut + 1), text) }) }
+}
+
+async function noId(typed: string): Promise<Error> {
+  const { SkeinError } = await import('../../../index.js')
+  return new SkeinError('BAD_OPTION', `${JSON.stringify(typed)}: the id of the thread is missing (skein ps lists them)`)
 }
 
 /** `typed`: what stands on the command line. */

@@ -7,10 +7,11 @@ import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { counted } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
-import { withAnyClient } from '../../store.js'
+import { commandLine, withAnyClient } from '../../store.js'
 import type { AnyClient } from '../../store.js'
 import { markUnanswered, tellUnanswered } from '../../unanswered.js'
 import { crossingText, withReport } from './crossing.js'
+import { withOptionNames } from './option-names.js'
 import { pointOf } from './place.js'
 
 interface Options {
@@ -29,7 +30,10 @@ export function register(command: Command, runCommand: RunCommand): void {
     .option('--dry', 'only say what lies between')
     .action((id: string, options: Options) =>
       runCommand(command, (context) =>
-        withAnyClient(context.store, (client) => rewind(context, client, { id, ...options })),
+        withOptionNames(
+          context,
+          withAnyClient(context.store, (client) => rewind(context, client, { id, ...options })),
+        ),
       ),
     )
 }
@@ -39,7 +43,7 @@ async function rewind(
   client: AnyClient,
   { id, to, revert, force, dry }: Options & { readonly id: string },
 ): Promise<ExitCode> {
-  const { out } = context
+  const { out, store } = context
   const asked: RewindOptions = { to: await pointOf(to), ...defined({ revert, force }) }
   const thread = await client.threads.get(id)
   if (dry) {
@@ -51,8 +55,12 @@ async function rewind(
   let done: Rewound | undefined
   const state = await markUnanswered(withReport(context, thread.rewind(asked)).then((given) => (done = given)))
   if (!done) return tellUnanswered(out, { thread: id, state })
-  if (out.mode === 'json') out.json({ thread: id, state, ...done, status: await thread.status() })
-  else out.print(`went back to record ${done.to}${undoneText(done)}; it is ${await thread.status()}\n`)
+  const status = await thread.status()
+  if (out.mode === 'json') out.json({ thread: id, state, ...done, status })
+  else {
+    out.print(`went back to record ${done.to}${undoneText(done)}; it is ${status}\n`)
+    if (status === 'failed') out.note(`${commandLine(store, 'skein', 'resume', id)} goes on with its turn`)
+  }
   return exitCode.ok
 }
 

@@ -137,8 +137,8 @@ describe('rewinding', () => {
     closed = false
     await thread.rewind({ to: { step: 0 }, revert: true })
     expect((await told()).filter(([, , , undone]) => undone).map(([call]) => call)).toEqual(['call_1_1', 'call_1_2'])
-    const calls = (await thread.timeline()).flatMap((row) => row.calls ?? [])
-    expect(calls.map(({ call, effect, reverts, undone }) => [call, effect, reverts, undone])).toEqual([
+    const listed = (await thread.timeline()).flatMap((row) => row.calls ?? [])
+    expect(listed.map(({ call, effect, reverts, undone }) => [call, effect, reverts, undone])).toEqual([
       ['call_1_0', undefined, undefined, undefined],
       ['call_1_1', 'done', undefined, true],
       ['call_1_2', 'done', undefined, true],
