@@ -10,7 +10,7 @@ import type { Outcome } from '../../core/effect.js'
 import { nextTurn } from '../../core/async/next-turn.js'
 import { longerThan } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
-import { jsonPieces } from '../../core/json-pieces.js'
+import { jsonPieces } from './json-pieces.js'
 
 const maxRecorded = 64 * 1024
 /** Characters that the model reads. */

@@ -1,6 +1,6 @@
-/** The JSON text of a long value, piece by piece: others may go on in between. Joined, the pieces are the whole text. */
-import { isObject, longerThan } from './json.js'
-import type { Json } from './json.js'
+/** The JSON text of a long value in pieces: others may go on in between. Joined, they are the whole text. */
+import { isObject, longerThan } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
 
 /** About the longest piece, where no single text is longer. */
 const pieceChars = 128 * 1024
