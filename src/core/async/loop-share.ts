@@ -7,8 +7,11 @@
  */
 import type { Clock } from '../clock.js'
 
-/** What follows from work that was begun in time comes on top: a commit, what its watchers do. */
-const turnMs = 2
+/**
+ * What follows from work that was begun in time comes on top: a commit, what its watchers do. What one turn decides is
+ * committed together, so shorter turns are more transactions.
+ */
+const turnMs = 4
 
 export class LoopShare {
   readonly #clock: Pick<Clock, 'now'>

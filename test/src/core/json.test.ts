@@ -5,7 +5,6 @@ import { SkeinError, fromFailure, isSkeinError, toFailure } from '../../../src/c
 import type { Failure } from '../../../src/core/failure.js'
 import { canonical, toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
-import { jsonPieces } from '../../../src/runtime/effects/json-pieces.js'
 
 describe('json', () => {
   it('equal values have equal text, whatever the order of their keys', () => {
@@ -20,28 +19,6 @@ describe('json', () => {
       }),
     )
     expect(canonical({ b: 1, a: [1, { d: null, c: 'x' }] })).toBe('{"a":[1,{"c":"x","d":null}],"b":1}')
-  })
-
-  it('pieces of a long text are the whole text, and none is much longer than another', () => {
-    const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, name: `row \u{1f9f6} ${id}`, nothing: null }))
-    const long = 'x'.repeat(200_000)
-    for (const value of [
-      rows,
-      { rows, more: { deep: [[rows]], none: [], empty: {} } },
-      [long, [long], { long }],
-      long,
-      7,
-    ]) {
-      const pieces = [...jsonPieces(value)]
-      expect(pieces.join('')).toBe(JSON.stringify(value))
-      expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(300_000)
-    }
-    fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (one, other) => {
-        const value = [one, long, { other, long, rest: [one, long, other] }] as Json
-        expect([...jsonPieces(value)].join('')).toBe(JSON.stringify(value))
-      }),
-    )
   })
 
   it('anything becomes JSON that survives the journal, without a throw', () => {

@@ -9,7 +9,7 @@ describe('the share of a turn of the event loop', () => {
     const clock = manualClock()
     const loop = new LoopShare(clock)
     expect(loop.isSpent).toBe(false)
-    clock.advance(1)
+    clock.advance(3)
     expect(loop.isSpent).toBe(false)
     clock.advance(1)
     expect(loop.isSpent).toBe(true)
@@ -34,7 +34,7 @@ describe('the share of a turn of the event loop', () => {
         // What follows from it at once is part of it.
         void Promise.resolve().then(() => {
           went.push(count)
-          clock.advance(1)
+          clock.advance(2)
         })
       })
     const turns: number[] = []

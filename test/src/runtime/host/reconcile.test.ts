@@ -53,7 +53,7 @@ function stage(maxParallelTools = 2, startMs = 0) {
 
 describe('reconcile', () => {
   it('RC4: what takes long to start is started over several turns of the event loop, in order', async () => {
-    const { reconciler, took } = stage(100, 1)
+    const { reconciler, took } = stage(100, 2)
     const calls = Array.from({ length: 7 }, (_, index) => call(index))
     reconciler.reconcile(calls)
     const turns = [took().length]
@@ -68,7 +68,7 @@ describe('reconcile', () => {
   })
 
   it('RC4: what is no longer wanted by then does not start', async () => {
-    const { reconciler, took } = stage(100, 1)
+    const { reconciler, took } = stage(100, 2)
     reconciler.reconcile(Array.from({ length: 7 }, (_, index) => call(index)))
     reconciler.reconcile([model(2)])
     took()
