@@ -53,7 +53,7 @@ const reading: Readonly<Record<string, readonly (readonly string[])[]>> = {
 const changing =
   'run chat create send approve deny answer cancel pause resume grant terminate delete hosts doctor mcp fork rewind'
 /** What is about files of this machine, or is a server itself. */
-const here = 'init host dev serve ui keys replay sim types backup experiment'
+const here = 'init host dev serve ui keys replay sim types backup experiment bench'
 
 it('C1: every command works through a server, or is about this machine', async () => {
   const { skein } = place()
