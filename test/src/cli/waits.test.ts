@@ -52,7 +52,8 @@ it('C1: the command goes on with its own thread alone and says how many others a
   const own = await skein(['run', plain, '--agent', 'echo', '--thread', 'own', 'hello'])
   expect(own).toMatchObject({ code: 0, stdout: 'you said: hello\n' })
   expect(own.stderr).toContain('1 other thread of this store has unfinished work; this leaves it alone (skein host ')
-  expect(objects((await skein(['show', 'other', '--json'])).stdout)[0]).toMatchObject({ status: 'thinking' })
+  // It was left before its model had answered, or after that.
+  expect(['thinking', 'acting']).toContain(objects((await skein(['show', 'other', '--json'])).stdout)[0]?.['status'])
   expect(await skein(['run', plain, '--agent', 'echo', '--thread', 'own', '--all', 'again'])).toMatchObject({
     code: 0,
     stderr: expect.not.stringContaining('unfinished'),
