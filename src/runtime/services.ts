@@ -7,7 +7,6 @@ import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { Blobs, Journal } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
-import type { LoopShare } from '../core/async/loop-share.js'
 import type { Clock } from '../core/clock.js'
 import type { DeltaEvent } from '../core/records/event.js'
 import type { SideName } from '../core/records/message.js'
@@ -74,8 +73,6 @@ export interface Services {
   readonly app: App
   readonly pool: Pool
   readonly clock: Clock
-  /** Of all threads of the host together. */
-  readonly loop: LoopShare
   readonly blobs: Blobs
   readonly journal: Pick<Journal, 'read'>
   readonly envs: Environments

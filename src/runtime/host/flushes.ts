@@ -4,8 +4,8 @@
  *
  * - A few are flushed as soon as nothing else is left to do at once. Many wait for the end of this turn of the event
  *   loop, so that one transaction holds them all.
- * - The event loop goes on after a few flushes, and when its turn has lasted for some time (LS1), also where threads
- *   always have something to commit: timers and sockets are not held up.
+ * - The event loop goes on after a few flushes, also where threads always have something to commit: timers and
+ *   sockets are not held up.
  * - Before a commit its mail is handed over to threads of this host; those that take some are part of the commit (LM2:
  *   all or nothing).
  */
@@ -15,8 +15,6 @@ import type { Outbox, OutboxOptions } from '../resident/outbox.js'
 
 const few = 2
 const flushesInOneTurn = 16
-/** Outboxes that are flushed at once, besides those of threads that they have handed mail to. */
-const most = 100
 
 export interface FlushOptions extends Pick<OutboxOptions, 'backend' | 'services'> {
   /** Hands mail over. Gives the outbox of the thread that has taken it. */
@@ -39,18 +37,14 @@ export class Flushes {
     if (this.#awaited) return
     this.#awaited = true
     // Called when all microtasks are done.
-    if (this.#mustPause) setImmediate(this.#flushAll)
-    else process.nextTick(this.#flushFew)
+    if (this.#count < flushesInOneTurn) process.nextTick(this.#flushFew)
+    else setImmediate(this.#flushAll)
   }
 
   readonly #flushFew = (): void => {
-    if (this.#outboxes.size > few || this.#mustPause) return void setImmediate(this.#flushAll)
+    if (this.#outboxes.size > few) return void setImmediate(this.#flushAll)
     this.#count++
     this.#flush()
-  }
-
-  get #mustPause(): boolean {
-    return this.#count >= flushesInOneTurn || this.#options.services.loop.isSpent
   }
 
   readonly #flushAll = (): void => {
@@ -59,13 +53,9 @@ export class Flushes {
   }
 
   #flush(): void {
-    const later = this.#outboxes.size > most ? [...this.#outboxes].slice(most) : []
-    for (const outbox of later) this.#outboxes.delete(outbox)
     const groups = this.#gather()
-    // One that waits may have taken mail: it is part of that commit, and has nothing left.
-    this.#outboxes = new Set(later)
-    this.#awaited = later.length > 0
-    if (this.#awaited) setImmediate(this.#flushAll)
+    this.#outboxes = new Set()
+    this.#awaited = false
     for (const group of groups) void commitTogether(this.#options, group)
   }
 

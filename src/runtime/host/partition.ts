@@ -167,7 +167,6 @@ export class HeldPartition {
     this.#alarms.delete(thread)
     const { backend, services, retained } = this.#options
     try {
-      if (services.loop.isSpent) await services.loop.breathe()
       const known = retained.take(thread)
       const woken = (known && (await continueFrom(backend, known))) ?? (await wake(backend, thread))
       if (this.leaving) return

@@ -85,9 +85,7 @@ export class MailReader {
   }
 
   async #read(): Promise<void> {
-    const { backend, services } = this.#options
-    const { mailbox } = backend
-    const { loop } = services
+    const { mailbox } = this.#options.backend
     this.#reading = true
     try {
       while (this.#more && this.#handler.open) {
@@ -95,7 +93,6 @@ export class MailReader {
         for (const mail of await mailbox.read(this.#handler.state.id, this.#last)) {
           // Awaited here, so that later mail does not overtake one whose values must be unsealed first.
           const locked = bringsKeys(mail) ? await this.#unlock() : undefined
-          if (loop.isSpent) await loop.breathe()
           // The thread may have left this host meanwhile: its next owner decides.
           if (!this.#handler.open) break
           this.#take(mail, locked)

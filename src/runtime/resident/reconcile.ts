@@ -6,14 +6,12 @@
  * RC2 At most `maxParallelTools` calls run at once; one that waits for its turn is not counted. Effects start in the
  *     order given, so one that must wait before it starts holds back those behind it.
  * RC3 An effect that must wait until its cause is durable is held back, and asked again when that is so.
- * RC4 What starts in one turn of the event loop is bounded by time (LS1); what is behind it starts in a later one.
  */
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend } from '../../backend/port.js'
 import { abandonReason } from '../../core/effect.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
-import type { LoopShare } from '../../core/async/loop-share.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner, RunningEffect } from '../services.js'
 import { tellThread } from '../watch/topics.js'
@@ -40,7 +38,6 @@ interface ReconcilerOptions {
   readonly backend: Pick<Backend, 'signals'>
   readonly runner: EffectRunner
   readonly maxParallelTools: number
-  readonly loop: LoopShare
 }
 
 /** One effect in flight, and the way back into its thread. A class: thousands are made a second. */
@@ -84,7 +81,6 @@ export class Reconciler {
   readonly #backend: Pick<Backend, 'signals'>
   readonly #runner: EffectRunner
   readonly #maxParallelTools: number
-  readonly #loop: LoopShare
   readonly #order: CallOrder
   readonly #inFlight = new Map<string, EffectInFlight>()
   readonly #counts = {
@@ -105,17 +101,14 @@ export class Reconciler {
   /** Effects that are to start, from `#next` on. */
   #backlog: readonly Effect[] = []
   #next = 0
-  /** Goes on in a later turn of the event loop. */
-  #pausing = false
   /** The thread has left this host: nobody is told anything by it any more. */
   #left = false
 
-  constructor(thread: EffectThread, { backend, runner, maxParallelTools, loop }: ReconcilerOptions) {
+  constructor(thread: EffectThread, { backend, runner, maxParallelTools }: ReconcilerOptions) {
     this.thread = thread
     this.#backend = backend
     this.#runner = runner
     this.#maxParallelTools = maxParallelTools
-    this.#loop = loop
     this.#order = new CallOrder(thread.state)
   }
 
@@ -153,20 +146,10 @@ export class Reconciler {
     while (this.#next < this.#backlog.length) {
       const effect = this.#backlog[this.#next]
       if (!effect || (effect.kind === 'call' && this.#full) || !this.#runner.ready(effect, this.running)) return
-      if (this.#pausing || this.#loop.isSpent) return this.#pause()
       // Before it starts: an effect may wait for its turn at once, and so make room for the next.
       this.#next++
       this.#start(effect)
     }
-  }
-
-  #pause(): void {
-    if (this.#pausing) return
-    this.#pausing = true
-    this.#loop.wait(() => {
-      this.#pausing = false
-      this.startReady()
-    })
   }
 
   get #full(): boolean {

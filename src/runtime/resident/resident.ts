@@ -93,7 +93,6 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
       backend: options.backend,
       runner: this.#starter,
       maxParallelTools: options.settings.maxParallelTools,
-      loop: options.services.loop,
     })
   }
 

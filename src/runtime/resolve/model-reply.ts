@@ -3,15 +3,13 @@
  * turn (reply-meaning.ts). Everything that a definition decides about a reply is decided here, once.
  *
  * - A reply is checked before anything of it is recorded: an app's own model may return anything.
- * - Pure, but for the definition's own functions that tool-calls.ts asks (`needsApproval`, `cache.keyFn`). A reply of
- *   many calls is recorded over several turns of the event loop (LS1), in call order.
+ * - Pure, but for the definition's own functions that tool-calls.ts asks (`needsApproval`, `cache.keyFn`).
  */
 import { answerFiles } from '../../../actors/thread/children/reports.js'
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ModelDefinition } from '../../agent/define.js'
 import type { Cancel } from '../../core/async/cancel.js'
-import type { LoopShare } from '../../core/async/loop-share.js'
 import { brokenText, collectAttachments } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
@@ -54,9 +52,9 @@ export interface ModelAnswer {
   readonly took?: Took | undefined
 }
 
-/** A promise only where a definition's own function returns one, and for many calls. */
+/** A promise only where a definition's own function returns one. */
 export function toLanding(
-  definitions: CallDefinitions & ChildDefinitions & { readonly loop?: LoopShare },
+  definitions: CallDefinitions & ChildDefinitions,
   setup: AgentSetup,
   answer: ModelAnswer,
 ): Landing | Promise<Landing> {
@@ -83,33 +81,13 @@ export function toLanding(
   const { before_call: before, subagent_created: created } = hooksOf(recording, state)
   if (before || created || answer.block !== undefined) return toHookedLanding(recording, answer)
   const isDual = state.turn?.session !== undefined
-  const record = (call: RequestedCall, index: number): MaybePromise<RecordedCall> =>
-    skippedCall(noRound, call) ?? withRole(setup, recordOf(recording, call, index), isDual && !isLast)
-  const { loop } = definitions
-  if (loop && wanted.calls.length > fewCalls)
-    return recordMany(wanted.calls, record, loop).then((calls) => landingOf(recording, answer, calls))
-  const calls = wanted.calls.map(record)
+  const calls = wanted.calls.map((call, index) => {
+    const skipped = skippedCall(noRound, call)
+    return skipped ?? withRole(setup, recordOf(recording, call, index), isDual && !isLast)
+  })
   return calls.every(isRecorded)
     ? landingOf(recording, answer, calls)
     : Promise.all(calls).then((recorded) => landingOf(recording, answer, recorded))
-}
-
-/** Calls that are recorded in one go. */
-const fewCalls = 16
-
-async function recordMany(
-  requested: readonly RequestedCall[],
-  record: (call: RequestedCall, index: number) => MaybePromise<RecordedCall>,
-  loop: LoopShare,
-): Promise<readonly RecordedCall[]> {
-  const calls: MaybePromise<RecordedCall>[] = []
-  for (const [index, call] of requested.entries()) {
-    if (loop.isSpent) await loop.breathe()
-    calls.push(record(call, index))
-  }
-  const recorded = await Promise.all(calls)
-  await loop.breathe()
-  return recorded
 }
 
 /** Hooks are asked about each call; with what they want the reply is recorded. */

@@ -2,10 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { createState } from '../../../../actors/thread/state.js'
 import type { Signals } from '../../../../src/backend/port.js'
-import { LoopShare } from '../../../../src/core/async/loop-share.js'
-import { nextTurn } from '../../../../src/core/async/next-turn.js'
 import type { Effect } from '../../../../src/core/effect.js'
-import { manualClock } from '../../../../src/core/manual-clock.js'
 import { Reconciler } from '../../../../src/runtime/resident/reconcile.js'
 import type { EffectRunner, EffectThread } from '../../../../src/runtime/resident/reconcile.js'
 
@@ -13,9 +10,7 @@ const call = (index: number, step = 1): Effect => ({ kind: 'call', key: `step/${
 const model = (step: number): Effect => ({ kind: 'model', key: `step/${step}/model`, step })
 const deadline: Effect = { kind: 'deadline', key: 'deadline/turn/r', at: 5 }
 
-/** `startMs`: how long it takes to start an effect. */
-function stage(maxParallelTools = 2, startMs = 0) {
-  const clock = manualClock()
+function stage(maxParallelTools = 2) {
   const log: string[] = []
   const landed: string[] = []
   /** Lands the effect of that key, and says whether its outcome counted. */
@@ -24,7 +19,6 @@ function stage(maxParallelTools = 2, startMs = 0) {
   const runner: EffectRunner = {
     start({ key }, owner) {
       log.push(`start ${key}`)
-      clock.advance(startMs)
       done.set(key, () => {
         const before = landed.length
         owner.land({ kind: 'deadline', key })
@@ -42,40 +36,11 @@ function stage(maxParallelTools = 2, startMs = 0) {
     failed: (thrown) => void log.push(`failed ${String(thrown)}`),
   }
   const signals: Signals = { heard: () => false, publish: () => undefined, subscribe: () => () => undefined }
-  const reconciler = new Reconciler(thread, {
-    backend: { signals },
-    runner,
-    maxParallelTools,
-    loop: new LoopShare(clock),
-  })
+  const reconciler = new Reconciler(thread, { backend: { signals }, runner, maxParallelTools })
   return { log, done, shut, reconciler, took: () => log.splice(0) }
 }
 
 describe('reconcile', () => {
-  it('RC4: what takes long to start is started over several turns of the event loop, in order', async () => {
-    const { reconciler, took } = stage(100, 2)
-    const calls = Array.from({ length: 7 }, (_, index) => call(index))
-    reconciler.reconcile(calls)
-    const turns = [took().length]
-    // Asked again meanwhile: nothing starts before its turn.
-    reconciler.startReady()
-    for (let turn = 0; turn < 6; turn++) {
-      await nextTurn()
-      turns.push(took().length)
-    }
-    expect(turns.slice(0, 4)).toEqual([2, 2, 2, 1])
-    expect(reconciler.running).toBe(7)
-  })
-
-  it('RC4: what is no longer wanted by then does not start', async () => {
-    const { reconciler, took } = stage(100, 2)
-    reconciler.reconcile(Array.from({ length: 7 }, (_, index) => call(index)))
-    reconciler.reconcile([model(2)])
-    took()
-    for (let turn = 0; turn < 4; turn++) await nextTurn()
-    expect(took()).toEqual(['start step/2/model'])
-  })
-
   it('RC1: starts what is wanted and missing, once', () => {
     const { reconciler, took } = stage()
     reconciler.reconcile([deadline, model(1)])
