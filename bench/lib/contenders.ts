@@ -138,6 +138,8 @@ async function install(name: string, packages: NonNullable<Peer['packages']>): P
     await run('npm', ['install', '--no-audit', '--no-fund', '--no-save', '--no-package-lock', ...wanted], {
       cwd: fileURLToPath(folder),
       timeout: installMs,
+      // A compiler may say much.
+      maxBuffer: 64 * 1024 * 1024,
     })
   }
   const adapter = new URL('adapter.mjs', folder)

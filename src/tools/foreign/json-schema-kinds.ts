@@ -1,5 +1,5 @@
 /** The keywords of JSON Schema for texts, numbers, lists and objects (json-schema.ts). */
-import { canonical, isObject, toJson } from '../../core/json.js'
+import { isObject } from '../../core/json.js'
 import type { Check, Issue, JsonSchema } from './json-schema.js'
 
 type Counters = (check: Check, schema: JsonSchema, value: unknown) => readonly Issue[]
@@ -28,8 +28,11 @@ function counted(
 
 function ofText(check: Check, { minLength, maxLength, pattern }: JsonSchema, value: unknown): readonly Issue[] {
   const text = String(value)
-  const bounded = minLength === undefined && maxLength === undefined
-  const found = bounded ? [] : [...counted(charsOf(text), { least: minLength, most: maxLength }, 'characters')]
+  const found: Issue[] = []
+  if (minLength !== undefined || maxLength !== undefined) {
+    check.stepChars(text)
+    found.push(...counted(charsOf(text), { least: minLength, most: maxLength }, 'characters'))
+  }
   if (typeof pattern === 'string' && !check.matches(pattern, text))
     found.push(issue(`Invalid string: must match pattern ${pattern.slice(0, 200)}`))
   return found
@@ -74,14 +77,16 @@ function ofList(
   const first: readonly unknown[] = [prefixItems, items].find((schemas) => Array.isArray(schemas)) ?? []
   const rest = Array.isArray(items) ? additionalItems : items
   const found = [...counted(list.length, { least: minItems, most: maxItems }, 'items')]
-  for (const [index, item] of list.entries()) {
-    const schema = index < first.length ? first[index] : rest
-    if (schema === undefined) continue
-    for (const each of check.inside(schema, item, index)) found.push(each)
-  }
-  if (uniqueItems === true && new Set(list.map((item) => canonical(toJson(item)))).size < list.length)
-    found.push(issue('Invalid input: an item is there twice'))
+  const checked = rest === undefined ? Math.min(first.length, list.length) : list.length
+  for (let index = 0; index < checked; index++)
+    for (const each of check.inside(index < first.length ? first[index] : rest, list[index], index)) found.push(each)
+  if (uniqueItems === true && hasTwice(check, list)) found.push(issue('Invalid input: an item is there twice'))
   return found
+}
+
+function hasTwice(check: Check, list: readonly unknown[]): boolean {
+  check.step(list.length)
+  return new Set(list.map((item) => check.keyOf(item))).size < list.length
 }
 
 function ofObject(check: Check, schema: JsonSchema, value: unknown): readonly Issue[] {
@@ -89,6 +94,7 @@ function ofObject(check: Check, schema: JsonSchema, value: unknown): readonly Is
   const { properties, required, minProperties, maxProperties, propertyNames } = schema
   const known = isObject(properties) ? properties : {}
   const keys = Object.keys(fields).filter((key) => fields[key] !== undefined)
+  check.step(keys.length)
   const found = [...counted(keys.length, { least: minProperties, most: maxProperties }, 'fields')]
   for (const key of Array.isArray(required) ? required : []) {
     check.step()

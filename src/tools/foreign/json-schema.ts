@@ -2,8 +2,8 @@
  * Checks values against JSON Schemas of others, which may be malicious: a check must not block the event loop.
  *
  * JS1 A schema is bounded before it is used: the number of its values, their depth and the length of its texts.
- * JS2 A check is bounded: each part of the schema checks a value once, circular references end, and patterns are of
- *     RE2 (linear). A check that would take more steps is left to the tool.
+ * JS2 A check is bounded: each part of the schema checks a value once, circular references end, patterns are of RE2
+ *     (linear), and all work is counted: about 10 ms of it are allowed. A check that would take more is left to the tool.
  * - What is not supported (formats, remote references, patterns that RE2 lacks) is left to the tool as well.
  */
 import type { RE2JS } from 're2js'
@@ -46,9 +46,10 @@ export function excessOfSchema(schema: object): string | undefined {
   return undefined
 }
 
-/** JS2: checks of one value by one part of the schema, and steps of patterns. */
-const mostSteps = 50_000
-const mostPatternSteps = 5_000_000
+/** JS2: what a check may cost. A step is one value that one part of the schema looks at, or as much work. */
+const mostSteps = 20_000
+const charsPerStep = 256
+const patternStepsPerStep = 16
 const deepest = 400
 const mostIssues = 1_000
 
@@ -58,10 +59,11 @@ const tooLong = Symbol('left to the tool')
 export function createChecker(root: JsonSchema): (value: unknown) => readonly Issue[] {
   if (hasPattern(root)) void loadPatterns()
   const patterns = new Map<string, RE2JS | undefined>()
-  const choices = new Map<unknown, ReadonlySet<string>>()
+  const choices = new Map<unknown, ReadonlySet<unknown>>()
+  const targets = new Map<string, unknown>()
   return (value) => {
     try {
-      return new Check({ root, patterns, choices }).look(root, value)
+      return new Check({ root, patterns, choices, targets }).look(root, value)
     } catch (thrown) {
       if (thrown === tooLong) return []
       throw thrown
@@ -84,7 +86,10 @@ export function hasPattern(schema: unknown): boolean {
 interface Known {
   readonly root: JsonSchema
   readonly patterns: Map<string, RE2JS | undefined>
-  readonly choices: Map<unknown, ReadonlySet<string>>
+  /** Of each `enum` and `const`. */
+  readonly choices: Map<unknown, ReadonlySet<unknown>>
+  /** What references point to. */
+  readonly targets: Map<string, unknown>
 }
 
 const none: readonly Issue[] = []
@@ -94,8 +99,8 @@ export class Check {
   readonly #known: Known
   /** Issues that each part of the schema found in each list and object; none while it is being checked. */
   readonly #found = new Map<unknown, Map<unknown, readonly Issue[]>>()
+  readonly #keys = new Map<object, string>()
   #steps = 0
-  #patternSteps = 0
   #depth = 0
 
   constructor(known: Known) {
@@ -103,6 +108,7 @@ export class Check {
   }
 
   look(schema: unknown, value: unknown): readonly Issue[] {
+    this.step()
     if (schema === false) return [{ path: [], message: 'Invalid input: nothing is allowed here' }]
     if (!isObject(schema)) return none
     if (typeof value !== 'object' || value === null) return this.#checked(schema, value)
@@ -123,17 +129,48 @@ export class Check {
   /** Issues of an item or a field of a value. */
   inside(schema: unknown, value: unknown, key: PropertyKey): readonly Issue[] {
     const found = this.look(schema, value)
-    return found.length === 0
-      ? none
-      : found.slice(0, mostIssues).map((issue) => ({ ...issue, path: [key, ...issue.path] }))
+    if (found.length === 0) return none
+    this.step(found.length)
+    return found.slice(0, mostIssues).map((issue) => ({ ...issue, path: [key, ...issue.path] }))
   }
 
-  step(): void {
-    if (++this.#steps > mostSteps) throw tooLong
+  step(count = 1): void {
+    this.#steps += count
+    if (this.#steps > mostSteps) throw tooLong
+  }
+
+  stepChars(text: string): void {
+    this.step(text.length / charsPerStep)
+  }
+
+  /** Equal for equal values: the value itself, or the text of a list or object. */
+  keyOf(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value
+    const known = this.#keys.get(value)
+    if (known !== undefined) return known
+    this.#weigh(value)
+    // No text of a value begins with NUL, so that a text and a list with that text differ.
+    const key = `\0${canonical(toJson(value))}`
+    this.#keys.set(value, key)
+    return key
+  }
+
+  /** Counts what is in the value, before it is written out. */
+  #weigh(value: object): void {
+    const open: unknown[] = [value]
+    while (open.length > 0) {
+      const item = open.pop()
+      this.step()
+      if (typeof item === 'string') this.stepChars(item)
+      else if (typeof item === 'object' && item !== null)
+        for (const [key, inner] of Object.entries(item)) {
+          this.stepChars(key)
+          open.push(inner)
+        }
+    }
   }
 
   #checked(schema: JsonSchema, value: unknown): readonly Issue[] {
-    this.step()
     if (this.#depth >= deepest) throw tooLong
     this.#depth++
     try {
@@ -145,13 +182,15 @@ export class Check {
 
   #all(schema: JsonSchema, value: unknown): readonly Issue[] {
     const { $ref } = schema
-    const referred = typeof $ref === 'string' ? this.look(at(this.#known.root, $ref), value) : none
+    const referred = typeof $ref === 'string' ? this.look(this.#target($ref), value) : none
     // In old drafts nothing beside a reference counts.
     if (referred.length > 0 || (typeof $ref === 'string' && 'definitions' in this.#known.root)) return referred
+    if (Array.isArray(schema['type'])) this.step(schema['type'].length)
     const wrongType = typeIssue(schema['type'], value)
     if (wrongType) return [wrongType]
     const issues: Issue[] = []
     const add = (found: readonly Issue[]): void => {
+      this.step(found.length)
       for (const issue of found) if (issues.length < mostIssues) issues.push(issue)
     }
     add(this.#chosen(schema, value))
@@ -166,9 +205,9 @@ export class Check {
     const list = choicesIn(schema)
     if (!list) return none
     const key = schema['enum'] ?? schema
-    const known = this.#known.choices.get(key) ?? new Set(list.map((item) => canonical(toJson(item))))
+    const known = this.#known.choices.get(key) ?? new Set(list.map((item) => this.keyOf(item)))
     this.#known.choices.set(key, known)
-    if (known.has(canonical(toJson(value)))) return none
+    if (known.has(this.keyOf(value))) return none
     const some = list.slice(0, 20).map((item) => JSON.stringify(toJson(item)).slice(0, 100))
     return [
       {
@@ -207,9 +246,14 @@ export class Check {
     const expression = this.#known.patterns.has(pattern) ? this.#known.patterns.get(pattern) : compilePattern(pattern)
     if (expression !== null) this.#known.patterns.set(pattern, expression)
     if (!expression) return true
-    this.#patternSteps += (text.length + 1) * expression.programSize()
-    if (this.#patternSteps > mostPatternSteps) throw tooLong
+    this.step(((text.length + 1) * expression.programSize()) / patternStepsPerStep)
     return expression.test(text)
+  }
+
+  #target(reference: string): unknown {
+    const { targets, root } = this.#known
+    if (!targets.has(reference)) targets.set(reference, at(root, reference))
+    return targets.get(reference)
   }
 }
 

@@ -1,5 +1,6 @@
 /** JSON Schema that someone else wrote: what it accepts, and what it may cost. */
 import { describe, expect, it } from 'vitest'
+import { limitOf } from '../../helpers/contention.js'
 import type { Json } from '../../../src/core/json.js'
 import { createChecker, excessOfSchema } from '../../../src/tools/foreign/json-schema.js'
 import type { JsonSchema } from '../../../src/tools/foreign/json-schema.js'
@@ -103,6 +104,45 @@ describe('what it may cost', () => {
         Array.from({ length: 1_000 }, () => ({})),
       ),
     ).toBe(true)
+  })
+
+  describe('JS2: a check takes some milliseconds, whatever a schema and a value do together', () => {
+    const times = (count: number, part: JsonSchema): JsonSchema[] => Array.from({ length: count }, () => ({ ...part }))
+    const letters = 'x'.repeat(1_000_000)
+    const rows = Array.from({ length: 20_000 }, (_, index) => ({ index }))
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`f${index}`, index]))
+    const chain = Array.from({ length: 45 }).reduce<JsonSchema>((inner) => ({ properties: { a: inner } }), {
+      required: Array.from({ length: 1_000 }, (_, index) => `r${index}`),
+    })
+    const hostile: Readonly<Record<string, readonly [JsonSchema, Json]>> = {
+      'choices and a long text': [{ anyOf: times(5_000, { enum: ['a'] }) }, letters],
+      'choices and a large list': [{ anyOf: times(5_000, { const: [1] }) }, rows],
+      'lengths of a long text': [{ allOf: times(5_000, { minLength: 1 }) }, letters],
+      'unique items of a long list': [{ allOf: times(5_000, { uniqueItems: true }) }, rows],
+      'counts of a large object': [{ allOf: times(5_000, { minProperties: 1 }) }, fields],
+      'items that anything fits': [{ allOf: times(5_000, { items: true }) }, rows],
+      'a long list of types': [{ items: { type: Array.from({ length: 15_000 }, () => 'null') } }, rows],
+      'a long reference': [{ items: { $ref: `#${'/a'.repeat(100_000)}` } }, rows],
+      'names of a large object': [{ propertyNames: { allOf: times(5_000, { maxLength: 9 }) } }, fields],
+      'many issues, told by each level': [
+        { allOf: times(10, chain) },
+        Array.from({ length: 46 }).reduce<Json>((a) => ({ a }), {}),
+      ],
+      'patterns and a long text': [{ allOf: times(500, { pattern: '^(a|x)*$' }) }, letters.slice(0, 10_000)],
+      'rows of an ordinary table': [
+        { items: { properties: { index: { type: 'integer', minimum: 0 } }, required: ['index'] } },
+        rows,
+      ],
+    }
+    it.each(Object.entries(hostile))('%s', async (_, [schema, value]) => {
+      await loadPatterns()
+      expect(excessOfSchema(schema)).toBeUndefined()
+      const check = createChecker(schema)
+      const limit = limitOf(200)
+      const began = performance.now()
+      check(value)
+      expect(performance.now() - began).toBeLessThan(limit())
+    })
   })
 
   it('JS2: a pattern that others never finish is answered', async () => {
