@@ -135,12 +135,16 @@ async function install(name: string, packages: NonNullable<Peer['packages']>): P
       JSON.stringify({ name: `bench-${name}`, private: true, type: 'module' }),
     )
     const wanted = Object.entries(packages).map(([pack, version]) => `${pack}@${version}`)
-    await run('npm', ['install', '--no-audit', '--no-fund', '--no-save', '--no-package-lock', ...wanted], {
-      cwd: fileURLToPath(folder),
-      timeout: installMs,
-      // A compiler may say much.
-      maxBuffer: 64 * 1024 * 1024,
-    })
+    await run(
+      'npm',
+      ['install', '--legacy-peer-deps', '--no-audit', '--no-fund', '--no-save', '--no-package-lock', ...wanted],
+      {
+        cwd: fileURLToPath(folder),
+        timeout: installMs,
+        // A compiler may say much.
+        maxBuffer: 64 * 1024 * 1024,
+      },
+    )
   }
   const adapter = new URL('adapter.mjs', folder)
   await cp(new URL(`peers/${name}.mjs`, bench), adapter)

@@ -9,7 +9,7 @@ import { route } from '../route.js'
 import type { RouteAnswer, RouteScene } from '../route.js'
 import { messageId, threadId } from '../schemas.js'
 import { multiplex, parseCursors } from '../stream/multiplex.js'
-import { eventStream, eventTexts, toStreamed } from '../stream/server-sent-events.js'
+import { eventStream, eventStreamOf, eventTexts, toStreamed } from '../stream/server-sent-events.js'
 import type { StreamedEvent } from '../stream/server-sent-events.js'
 import { openTreeInbox } from '../stream/tree-inbox.js'
 import type { TreeInbox } from '../stream/tree-inbox.js'
@@ -40,21 +40,9 @@ function streamOf({ signal, streams, clock }: Streaming, source: AsyncIterable<S
   return eventStream(source, { clock, signal, heartbeatMs: streams.heartbeatMs, enter: streams.enter })
 }
 
-/** Not a generator, which would wait for the next event before it ends. */
-function streamed(source: AsyncIterable<SkeinEvent>): AsyncIterable<StreamedEvent> {
-  const events = source[Symbol.asyncIterator]()
-  return {
-    [Symbol.asyncIterator]: () => ({
-      async next() {
-        const { done, value } = await events.next()
-        return done ? { done, value: undefined } : { done: false, value: toStreamed(value) }
-      },
-      async return() {
-        await events.return?.()
-        return { done: true, value: undefined }
-      },
-    }),
-  }
+function streamOfEvents({ signal, streams, clock }: Streaming, source: AsyncIterable<SkeinEvent>): Response {
+  const { heartbeatMs, enter } = streams
+  return eventStreamOf(source, { clock, signal, heartbeatMs, enter }, toStreamed)
 }
 
 const threadEvents = route({
@@ -70,7 +58,7 @@ const threadEvents = route({
     const thread = await skein.threads.get(params.thread)
     // Whoever leaves, or closes the server, ends the stream, and that ends these.
     const events = thread.events({ ...rangeOf(scene, query), maxBuffered: scene.streams.maxBuffered })
-    return streamOf(scene, streamed(events))
+    return streamOfEvents(scene, events)
   },
 })
 
@@ -92,7 +80,7 @@ const treeEvents = route({
       return eventTexts(feeds.read({ root, born }, from), { clock: scene.clock, signal, heartbeatMs, enter })
     }
     const source = skein.events({ root, until, signal, maxBuffered: streams.maxBuffered, ...defined({ from }) })
-    return streamOf(scene, streamed(source))
+    return streamOfEvents(scene, source)
   },
 })
 
@@ -109,7 +97,7 @@ const runEvents = route({
     await run.accepted()
     const { signal, streams } = scene
     const { fullStream } = run.streams({ signal, maxBuffered: streams.maxBuffered })
-    return streamOf(scene, streamed(fullStream))
+    return streamOfEvents(scene, fullStream)
   },
 })
 

@@ -53,21 +53,32 @@ const headers = {
   'x-accel-buffering': 'no',
 }
 
-/** How a stream is written: what it begins with, what it says when nothing happens, and its last word if it breaks. */
+/** How a stream is written: what it begins with, what it says when nothing happens, and its last words. */
 interface Wording {
   readonly begin: string
   beat(): string
+  /** Empty: nothing. */
+  end(): string
   failed(thrown: unknown): string
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** The answer begins at once, also where nothing has happened yet. */
 export function eventStream(events: AsyncIterable<StreamedEvent>, options: EventStreamOptions): Response {
+  return eventStreamOf(events, options, (event) => event)
+}
+
+/** The same of values that `tell` makes events of. A stream of its own for that would cost each client its memory. */
+export function eventStreamOf<T>(
+  events: AsyncIterable<T>,
+  options: EventStreamOptions,
+  tell: (event: T) => StreamedEvent,
+): Response {
   const iterator = events[Symbol.asyncIterator]()
   const texts: Texts = {
     async next() {
       const { done, value } = await iterator.next()
-      return done ? undefined : textOf(value)
+      return done ? undefined : textOf(tell(value))
     },
     stop: () => void iterator.return?.(),
   }
@@ -75,22 +86,15 @@ export function eventStream(events: AsyncIterable<StreamedEvent>, options: Event
 }
 
 /** The same of events that are written already. */
-export function eventTexts(events: Texts, options: EventStreamOptions): Response {
+export function eventTexts(texts: Texts, options: EventStreamOptions): Response {
   const beat = (): string => textOf({ event: 'clock', data: { now: options.clock.now() } })
-  let isOver = false
-  const texts: Texts = {
-    async next() {
-      if (isOver) return undefined
-      const text = await events.next()
-      if (text !== undefined) return text
-      isOver = true
-      // A server that closes ends its streams too, but they have not come to their end.
-      return options.signal.aborted ? undefined : textOf({ event: 'end', data: {} })
-    },
-    stop: () => events.stop(),
-  }
-  const failed = (thrown: unknown): string => textOf(lastWord(thrown))
-  return textStream(texts, options, { begin: `retry: 1000\n\n${beat()}`, beat, failed })
+  return textStream(texts, options, {
+    begin: `retry: 1000\n\n${beat()}`,
+    beat,
+    // A server that closes ends its streams too, but they have not come to their end.
+    end: () => (options.signal.aborted ? '' : textOf({ event: 'end', data: {} })),
+    failed: (thrown) => textOf(lastWord(thrown)),
+  })
 }
 
 export interface DataStreamOptions extends EventStreamOptions {
@@ -111,20 +115,17 @@ export function dataStream(
   const dataText = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
   const left = new AbortController()
   const values = begin(AbortSignal.any([options.signal, left.signal]))
-  let isDone = false
   const texts: Texts = {
     async next() {
-      if (isDone) return undefined
       const { done, value } = await values.next()
-      isDone = done === true
-      if (!isDone) return dataText(value)
-      return doneText === '' ? undefined : doneText
+      return done ? undefined : dataText(value)
     },
     stop: () => left.abort(),
   }
   return textStream(texts, options, {
     begin: '',
     beat: () => ': \n\n',
+    end: () => doneText,
     failed: (thrown) => `${dataText(options.failed(thrown))}${doneText}`,
     headers: options.headers ?? {},
   })
@@ -136,13 +137,9 @@ export interface Texts {
   stop(): void
 }
 
-function textStream(
-  texts: Texts,
-  options: EventStreamOptions,
-  { begin, beat, failed, headers: more = {} }: Wording,
-): Response {
+function textStream(texts: Texts, options: EventStreamOptions, { headers: more = {}, ...wording }: Wording): Response {
   const leave = entered(texts, options)
-  return chunkResponse(new EventChunks(texts, options, { begin, beat, failed, leave }), { ...headers, ...more })
+  return chunkResponse(new EventChunks(texts, options, { ...wording, leave }), { ...headers, ...more })
 }
 
 interface Spoken extends Wording {
@@ -174,7 +171,7 @@ class EventChunks implements Chunks {
     try {
       const next = await this.#source.next()
       const text = next ? next.text : beat()
-      if (text === undefined) this.#finish()
+      if (text === undefined) return this.#ended()
       return typeof text === 'string' ? encoder.encode(text) : text
     } catch (thrown) {
       this.#finish()
@@ -183,6 +180,12 @@ class EventChunks implements Chunks {
   }
 
   readonly #end = (): void => this.#source.stop()
+
+  #ended(): Uint8Array | undefined {
+    this.#finish()
+    const word = this.#spoken.end()
+    return word === '' ? undefined : encoder.encode(word)
+  }
 
   #finish(): void {
     if (this.#isOver) return

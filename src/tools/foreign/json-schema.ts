@@ -3,7 +3,7 @@
  *
  * JS1 A schema is bounded before it is used: the number of its values, their depth and the length of its texts.
  * JS2 A check is bounded: each part of the schema checks a value once, circular references end, patterns are of RE2
- *     (linear), and all work is counted: about 10 ms of it are allowed. A check that would take more is left to the tool.
+ *     (linear), and all work is counted: about 10 ms of it are allowed. A longer check is left to the tool.
  * - What is not supported (formats, remote references, patterns that RE2 lacks) is left to the tool as well.
  */
 import type { RE2JS } from 're2js'
