@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Run, RunResult, SendOptions, Thread, ThreadInfo } from '../index.js'
 import { systemClock } from '../core/clock.js'
 import { defined } from '../core/defined.js'
+import type { RouteScene } from './route.js'
 import { contexts, messageId, runResult } from './schemas.js'
 
 export const longestWaitMs = 600_000
@@ -48,11 +49,18 @@ export interface RunAnswer {
 interface AwaitedRun {
   readonly target: Thread
   readonly run: Run
-  readonly signal: AbortSignal
 }
 
-/** What a run came to within a time; one that waits for people is not waited for. */
-export async function outcomeWithin({ target, run, signal }: AwaitedRun, waitMs: number): Promise<RunAnswer> {
+type Waiting = Pick<RouteScene, 'signal' | 'principal' | 'clock'>
+
+/** What a run came to within a time, or while who asks has the right to it; one that waits for people is not waited for. */
+export async function outcomeWithin(
+  { target, run }: AwaitedRun,
+  { signal, principal, clock }: Waiting,
+  longestMs: number,
+): Promise<RunAnswer> {
+  const { ends = Number.POSITIVE_INFINITY } = principal
+  const waitMs = Math.min(longestMs, ends - clock.now())
   // One controller: signals that are made of others cost more than all else here.
   const over = new AbortController()
   const until = { signal: over.signal }

@@ -31,14 +31,15 @@ const sendMessage = route({
     schema: runOutcome,
   },
   isTool: true,
-  async run({ skein, params, query, body, request, signal }) {
+  async run({ skein, params, query, body, ...scene }) {
+    const { request } = scene
     const key = body.id ?? request.headers.get('idempotency-key') ?? undefined
     if (key !== undefined && !messageId.safeParse(key).success)
       throw badRequest('the header Idempotency-Key must be 1 to 128 letters, digits or any of "_-.:"')
     const target = await skein.threads.get(params.thread)
     const run = sendTo(target, body, { ...traceOf({ skein, request }), ...defined({ id: key }) })
     await run.accepted()
-    const outcome = query.wait === undefined ? {} : await outcomeWithin({ target, run, signal }, query.wait)
+    const outcome = query.wait === undefined ? {} : await outcomeWithin({ target, run }, scene, query.wait)
     return runAnswer(run, outcome)
   },
 })
@@ -156,10 +157,10 @@ const getRun = route({
     schema: runOutcome,
   },
   isTool: true,
-  async run({ skein, params, query, signal }) {
+  async run({ skein, params, query, ...scene }) {
     const target = await skein.threads.get(params.thread)
     const known = await knownRun(target, params.run)
-    return runAnswer(known, await outcomeWithin({ target, run: known, signal }, query.wait ?? 0))
+    return runAnswer(known, await outcomeWithin({ target, run: known }, scene, query.wait ?? 0))
   },
 })
 

@@ -55,7 +55,7 @@ const createThread = route({
     schema: threadInfo.extend(runOutcome.partial().shape),
   },
   isTool: true,
-  async run({ skein, principal, request, query: { wait }, body, signal, mayTag, makesIds }) {
+  async run({ skein, principal, request, query: { wait }, body, signal, clock, mayTag, makesIds }) {
     const { tags = [], id, files, message, ...rest } = body
     if (wait !== undefined && !message) throw badRequest('wait: without a message there is no turn to wait for')
     const foreign = tags.find((tag) => !mayTag(tag))
@@ -82,7 +82,8 @@ const createThread = route({
       throw thrown
     })
     await check(created.id)
-    const outcome = message && (await firstTurn({ skein, request, signal }, created, { message, wait }))
+    const outcome =
+      message && (await firstTurn({ skein, request, signal, principal, clock }, created, { message, wait }))
     return jsonResponse(
       { ...(await created.info()), ...outcome },
       { status: 201, headers: { location: `threads/${created.id}` } },
@@ -96,14 +97,14 @@ interface FirstTurn {
 }
 
 async function firstTurn(
-  { skein, request, signal }: Pick<RouteScene, 'skein' | 'request' | 'signal'>,
+  scene: Pick<RouteScene, 'skein' | 'request' | 'signal' | 'principal' | 'clock'>,
   target: Thread,
   { message, wait }: FirstTurn,
 ): Promise<object> {
   // A request that is sent again is one message, as it is one thread.
-  const run = sendTo(target, message, { ...traceOf({ skein, request }), id: message.id ?? 'first' })
+  const run = sendTo(target, message, { ...traceOf(scene), id: message.id ?? 'first' })
   await run.accepted()
-  const outcome = wait === undefined ? {} : await outcomeWithin({ target, run, signal }, wait)
+  const outcome = wait === undefined ? {} : await outcomeWithin({ target, run }, scene, wait)
   return { run: run.id, ...outcome }
 }
 

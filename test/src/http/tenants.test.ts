@@ -90,6 +90,19 @@ it('H3: a stream ends with the token that it was opened with', async () => {
   }
 })
 
+it('H3: a wait for a result ends with the token that it was asked with', async () => {
+  const { skein, server } = await open()
+  await create(server, tenant)
+  const thread = await skein.threads.get('one')
+  await thread.pause()
+  await thread.send('pay', { id: 'm1' }).accepted()
+  const asked = { body: { name: 'page', scopes: ['read'], ttlMs: 300 } }
+  const { token } = (await server.ask('/threads/one/tokens', asked)).body as { token: string }
+  // Without a wait of 10 minutes: the test would end before.
+  expect(await server.ask('/threads/one/runs/m1?wait=600000', { key: token })).toMatchObject({ status: 202 })
+  expect((await server.ask('/threads/one', { key: token })).status).toBe(401)
+})
+
 it('H3: an id that another tenant has is not there, whatever agent is asked for', async () => {
   const { server } = await open()
   await create(server, other)
