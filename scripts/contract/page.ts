@@ -49,7 +49,7 @@ export const page: Section = {
     'It is quick, and everybody reaches everything',
     open(
       '10,000 threads and 1,000 events a second stay smooth',
-      'measured by npm run bench:web on a busy machine alone',
+      'measured by npm run bench:web, and by no test',
     ),
     proved(
       'Keyboard and screen reader reach everything',

@@ -53,7 +53,7 @@ interface AwaitedRun {
 
 type Waiting = Pick<RouteScene, 'signal' | 'principal' | 'clock'>
 
-/** What a run came to within a time, or while who asks has the right to it; one that waits for people is not waited for. */
+/** What a run came to in time, and while who asks has the right to it. One that waits for people is not waited for. */
 export async function outcomeWithin(
   { target, run }: AwaitedRun,
   { signal, principal, clock }: Waiting,
