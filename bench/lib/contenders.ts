@@ -32,9 +32,13 @@ export interface Missing {
 
 type Mode = Pick<Contender, 'mode' | 'works' | 'longest' | 'most'>
 
+type Packages = Readonly<Record<string, string>>
+
 interface Peer {
   /** Absent: the project has the package of this name already. */
-  readonly packages?: Readonly<Record<string, string>>
+  readonly packages?: Packages
+  /** Versions of what they need, where the newest that they name cannot be had. */
+  readonly overrides?: Packages
   readonly modes: readonly Mode[]
 }
 
@@ -72,6 +76,7 @@ const peers: Readonly<Record<string, Peer>> = {
       '@langchain/langgraph-checkpoint-sqlite': '1.0.4',
       zod: '4.6.7',
     },
+    overrides: { '@langchain/protocol': '0.0.19' },
     modes: [
       { mode: 'memory', works: ['w1', 'w2', 'w3'], longest: 800, most: 1_000 },
       { mode: 'sqlite', works: ['w1', 'w4'], longest: 400 },
@@ -111,7 +116,7 @@ export async function findContenders(
 }
 
 /** Where its adapter is, and what says which version it has. */
-async function place(name: string, { packages }: Peer): Promise<{ adapterUrl: string; packages: URL }> {
+async function place(name: string, { packages, overrides = {} }: Peer): Promise<{ adapterUrl: string; packages: URL }> {
   if (!packages)
     return {
       adapterUrl: new URL(`peers/${name}.mjs`, bench).href,
@@ -119,20 +124,20 @@ async function place(name: string, { packages }: Peer): Promise<{ adapterUrl: st
     }
   const [main = name] = Object.keys(packages)
   return {
-    adapterUrl: await install(name, packages),
+    adapterUrl: await install(name, packages, overrides),
     packages: new URL(`.peers/${name}/node_modules/${main}/package.json`, bench),
   }
 }
 
 /** Gives the URL of the adapter that was put beside the packages. */
-async function install(name: string, packages: NonNullable<Peer['packages']>): Promise<string> {
+async function install(name: string, packages: Packages, overrides: Packages): Promise<string> {
   const folder = new URL(`.peers/${name}/`, bench)
   await mkdir(folder, { recursive: true })
   if (!(await isInstalled(folder, packages))) {
     console.error(`installing ${name} into ${fileURLToPath(folder)}`)
     await writeFile(
       new URL('package.json', folder),
-      JSON.stringify({ name: `bench-${name}`, private: true, type: 'module' }),
+      JSON.stringify({ name: `bench-${name}`, private: true, type: 'module', overrides }),
     )
     const wanted = Object.entries(packages).map(([pack, version]) => `${pack}@${version}`)
     await run(
@@ -151,7 +156,7 @@ async function install(name: string, packages: NonNullable<Peer['packages']>): P
   return adapter.href
 }
 
-async function isInstalled(folder: URL, packages: NonNullable<Peer['packages']>): Promise<boolean> {
+async function isInstalled(folder: URL, packages: Packages): Promise<boolean> {
   try {
     const found = await Promise.all(
       Object.keys(packages).map((name) => versionOf(new URL(`node_modules/${name}/package.json`, folder))),
