@@ -19,7 +19,7 @@ import { SkeinError } from '../../core/failure.js'
 import type { SideName } from '../../core/records/message.js'
 import type { SessionRole } from '../../core/records/session.js'
 import type { Schema } from '../../core/schema.js'
-import { coreOf, jsonSchemaOf } from '../../core/schema.js'
+import { coreOf, jsonSchemaOf, lazy } from '../../core/schema.js'
 import type { ToolSpec } from '../../models/port.js'
 import { skillToolNames } from '../../tools/own/skills.js'
 import { childToolsOf } from './child-tools.js'
@@ -52,7 +52,7 @@ export interface AgentSetup {
   readonly model: ModelDefinition
   readonly offered: OfferedTools
   /** The same with the tool that reads archived results; for threads that have some. */
-  readonly offeredWithArchive: OfferedTools
+  readonly offeredWithArchive: () => OfferedTools
   /** Agents that may be called. */
   readonly childTools: ChildTools
   /** Agents that may take over. */
@@ -126,10 +126,10 @@ export function createAgentSetup(
     text: [...promptPieces(app, prompt), ...(skills.length > 0 ? [skillsText(skills)] : [])],
     model,
     offered: { specs, allowed: new Set(callable) },
-    offeredWithArchive: {
+    offeredWithArchive: lazy(() => ({
       specs: [...specs, specOf(app, archiveTool)],
       allowed: new Set([...callable, archiveTool]),
-    },
+    })),
     childTools,
     handoffs,
     promptTools,
@@ -144,7 +144,7 @@ export function createAgentSetup(
  * offered from the first step: tools are the beginning of a request, and a provider's cache holds while that stays.
  */
 export function offeredTo({ offered, offeredWithArchive }: AgentSetup, state: ThreadState): OfferedTools {
-  return state.archived > 0 || currentView(state) ? offeredWithArchive : offered
+  return state.archived > 0 || currentView(state) ? offeredWithArchive() : offered
 }
 
 function definitionsOf(
