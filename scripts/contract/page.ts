@@ -47,10 +47,7 @@ export const page: Section = {
   ),
   V3: item(
     'It is quick, and everybody reaches everything',
-    open(
-      '10,000 threads and 1,000 events a second stay smooth',
-      'measured by npm run bench:web, and by no test',
-    ),
+    open('10,000 threads and 1,000 events a second stay smooth', 'measured by npm run bench:web, and by no test'),
     proved(
       'Keyboard and screen reader reach everything',
       'V2, V3: the same by keyboard alone; who is second is told so, and nothing runs twice',
