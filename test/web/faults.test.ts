@@ -54,7 +54,7 @@ const broken: readonly (readonly [Fault, string])[] = [
   ['freeze', 'silent'],
   [503, 'answers 503'],
   ['gone', ''],
-  [401, 'answers 401'],
+  [401, 'the server wants a key'],
   [403, 'answers 403'],
 ]
 
