@@ -4,21 +4,17 @@
  *
  * - A put resolves when the mail is durable, whether the owner stored it or, where there is none, the client did.
  * - The client outlives owners: without one it still reads, and it finds the next one by itself.
- * - What an owner that was killed has logged and not written to the tables is written by the next one, or by the next
- *   client that comes while there is none.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock } from '../../core/clock.js'
-import { toFailure } from '../../core/failure.js'
 import { clientMayNot, mailText, oneLease, storeClosed } from '../checks.js'
 import type { Backend, Send } from '../port.js'
 import { backUp } from './backup.js'
 import { createBlobs } from './database/blobs.js'
 import { createLocalKeyCheck } from './key-check.js'
 import { OwnerLink } from './socket/owner-link.js'
-import { hasUnwritten, refuseEmptied } from './files/mark.js'
+import { refuseEmptied } from './files/mark.js'
 import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
 import type { Database } from './database/driver.js'
 import { headsTopic } from './database/follow-heads.js'
@@ -40,38 +36,9 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   if (!existsSync(file)) throw noStore(dir)
   const folder = await realpath(dir)
   const link = new OwnerLink(await socketPath(folder))
-  if (await link.connect()) await heard(link)
-  else if (hasUnwritten(folder)) await writeUnwritten(folder, durability)
   const database = await openForReading(file)
+  await link.connect()
   return createClient({ folder, durability, link, database })
-}
-
-const longestHearingMs = 500
-
-/** Once an owner has heard of the client, what it acknowledges is in the tables. One that hangs is not waited for. */
-async function heard(link: OwnerLink): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const cancel = systemClock.wakeAt(systemClock.now() + longestHearingMs, resolve)
-    void link.hosts().finally(() => {
-      cancel()
-      resolve()
-    })
-  })
-}
-
-/** Opening it as its owner writes it. Who may not do that reads what the tables have. */
-async function writeUnwritten(folder: string, durability: Durability): Promise<void> {
-  try {
-    const ownership = await takeOwnership(folder)
-    if (!ownership) return
-    try {
-      await (await openLocalStore(folder, durability, alone)).close()
-    } finally {
-      await ownership.release()
-    }
-  } catch (thrown) {
-    process.emitWarning(`${folder}: its last commits cannot be read yet: ${toFailure(thrown, 'STORE_FAILED').message}`)
-  }
 }
 
 interface ClientParts {

@@ -10,7 +10,7 @@ import { systemClock } from '../../core/clock.js'
 import { checkCommit, checkPartition, mailText, mailTexts, oneLease, storeClosed } from '../checks.js'
 import { encodeHost } from '../host-info.js'
 import type { HostInfo, HostSelf } from '../host-info.js'
-import type { Backend, Commit, CommitResult, Lease, Leases, Mailbox, Signals } from '../port.js'
+import type { Backend, CommitResult, Lease, Leases, Mailbox, Signals } from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 import { backUp } from './backup.js'
@@ -32,7 +32,7 @@ import { openLocalStore } from './store.js'
 import type { LocalStore } from './store.js'
 import { createTrees } from './database/sweep.js'
 import type { Writes } from './database/write.js'
-import type { LogOption, Writer } from './database/writer.js'
+import type { Writer } from './database/writer.js'
 
 /** A client that stores mail without a host holds the lock for a few milliseconds: worth waiting for. */
 const patience = { tries: 50, pauseMs: 20 }
@@ -96,19 +96,15 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
   const assertOpen = (): void => {
     if (!open) throw storeClosed('local')
   }
-  /** Reads see all that was acknowledged. */
-  const assertCurrent = (): void => {
-    assertOpen()
-    writer.settle()
-  }
   const { leases, holds, release } = createLeases(writer, writes, assertOpen)
   const hosts = (): readonly HostInfo[] => [
     { id: self.profile.name, ...encodeHost(self), partitions: holds() ? [0] : [] },
   ]
   const put = createPut(writer, writes)
-  const server = await OwnerServer.listen(path, { put, topics, hosts, joined: () => writer.trySettle() })
+  const server = await OwnerServer.listen(path, { put, topics, hosts })
   rings.add(() => server.forward(headsTopic, null))
-  const reader = createStoreReader(database, createBell(rings), assertCurrent)
+  const reader = createStoreReader(database, createBell(rings), assertOpen)
+  const putBlob: BlobRows['put'] = (hash, bytes) => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   let closing: Promise<void> | undefined
   return {
     name: 'local',
@@ -116,7 +112,7 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
     keyCheck: createLocalKeyCheck(database, assertOpen, writer),
     role: 'host',
     async backup(dir) {
-      assertCurrent()
+      assertOpen()
       return backUp(folder, dir)
     },
     async hosted() {
@@ -127,7 +123,7 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
       assertOpen()
       return hosts()
     },
-    commit: createCommit({ writer, writes, assertOpen, isAlone: () => !server.hasClients() }),
+    commit: createCommit({ writer, writes, assertOpen }),
     together: true,
     journal: reader.journal,
     heads: reader.heads,
@@ -140,7 +136,7 @@ async function createHost({ folder, path, ownership, store, watchers, rings, sel
       },
     },
     signals: createSignals(topics, server, assertOpen),
-    blobs: createBlobs(folder, { ...reader.blobs, put: createBlobPut(writer, writes) }, assertOpen),
+    blobs: createBlobs(folder, { ...reader.blobs, put: putBlob }, assertOpen),
     trees: createTrees({ folder, writer, writes }, assertOpen),
     leases,
     close() {
@@ -161,12 +157,8 @@ function createBell(rings: Set<() => void>): Bell {
 function createPut(writer: Writer, writes: Writes): Mailbox['put'] {
   return async (send) => {
     const body = mailText(send)
-    return writer.add((arrived) => writes.putMail(send, body, arrived), { isLong: body.length > longText })
+    return writer.add((arrived) => writes.putMail(send, body, arrived), body.length > longText)
   }
-}
-
-function createBlobPut(writer: Writer, writes: Writes): NonNullable<BlobRows['put']> {
-  return (hash, bytes) => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
 }
 
 interface MailServices {
@@ -195,8 +187,6 @@ interface CommitServices {
   readonly writer: Writer
   readonly writes: Writes
   readonly assertOpen: () => void
-  /** Nobody else reads the tables: a commit need not be in them at once. */
-  readonly isAlone: () => boolean
 }
 
 /** Characters of a text that is made in one turn of the event loop, and written in the next. */
@@ -208,28 +198,17 @@ function isLong({ entry }: Parameters<Backend['commit']>[0]): boolean {
 }
 
 /** Not an async function: that would be a promise around a promise, for every commit. */
-function createCommit({ writer, writes, assertOpen, isAlone }: CommitServices): Backend['commit'] {
+function createCommit({ writer, writes, assertOpen }: CommitServices): Backend['commit'] {
   return (commit) => {
     try {
       assertOpen()
       checkCommit(commit)
       const texts = mailTexts(commit)
-      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived), {
-        isLong: isLong(commit),
-        log: loggable(writes, commit, isAlone),
-      })
+      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived), isLong(commit))
       return commit.also ? committed.catch(refusalIn) : committed
     } catch (thrown) {
       return Promise.reject(thrown)
     }
-  }
-}
-
-function loggable(writes: Writes, commit: Commit, isAlone: () => boolean): LogOption<CommitResult> {
-  return {
-    isNow: () => isAlone() && writes.mayAccept(commit),
-    accept: () => (writes.mayAccept(commit) ? writes.accept(commit) : undefined),
-    resultOf: ({ position }) => ({ ok: true, position }),
   }
 }
 

@@ -9,11 +9,11 @@ import { systemClock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
 import { CheckpointThread } from './database/checkpoint-thread.js'
 import type { Database } from './database/driver.js'
-import { Mark, loggedLine, lossOf, lossText, markedHeights, noteLoss, unwrittenIn } from './files/mark.js'
+import { Mark, lossOf, lossText, markedHeights, noteLoss } from './files/mark.js'
 import { openForOwner } from './database/schema.js'
 import type { Durability } from './database/schema.js'
 import { Writes } from './database/write.js'
-import { Writer, emptyLog } from './database/writer.js'
+import { Writer } from './database/writer.js'
 import type { WriterHooks } from './database/writer.js'
 
 export interface LocalStore {
@@ -33,10 +33,9 @@ export async function openLocalStore(
   let mark: Mark | undefined
   try {
     const writes = new Writes(database)
-    writeLeft(folder, database, writes)
     reportLoss(folder, writes)
-    mark = new Mark(folder, durability, writes.heights)
-    const hooks = { arrived, ...createLogHooks(folder, mark, writes), ...createMarkHooks(mark, writes, committed) }
+    mark = new Mark(folder, writes.heights)
+    const hooks = { arrived, ...createMarkHooks(mark, writes, committed) }
     const writer = new Writer(database, hooks, new CheckpointThread(file))
     const close = async (): Promise<void> => {
       await writer.close()
@@ -48,33 +47,6 @@ export async function openLocalStore(
     mark?.close()
     database.close()
     throw thrown
-  }
-}
-
-/** What the last owner has logged and not written to the tables. */
-function writeLeft(folder: string, database: Database, writes: Writes): void {
-  const left = unwrittenIn(folder, writes.heights)
-  if (left.length === 0) return
-  database.exec('BEGIN IMMEDIATE')
-  for (const { commit } of left) if (!writes.commit(commit, [], new Set()).ok) break
-  database.exec('COMMIT')
-  writes.committed()
-  // The mark, which has it too, begins anew.
-  emptyLog(database)
-}
-
-function createLogHooks(folder: string, mark: Mark, writes: Writes): Pick<WriterHooks, 'log' | 'writeLogged' | 'lost'> {
-  return {
-    log: (accepted) => {
-      mark.log(accepted.map(loggedLine).join(''))
-      writes.accepted()
-    },
-    writeLogged: (logged) => writes.writeLogged(logged),
-    lost: ({ commit: { thread } }, failure) => {
-      writes.bar(thread, failure)
-      process.emitWarning(`${folder}: a commit of ${thread} was acknowledged and cannot be written: ${failure.message}`)
-      noteLoss(folder, { commits: 1, mails: 0, threads: [thread] }, systemClock.now())
-    },
   }
 }
 
@@ -90,11 +62,7 @@ function reportLoss(folder: string, writes: Writes): void {
 }
 
 /** The mark follows the database. A mark that cannot be written fails no commit, which is durable by then. */
-function createMarkHooks(
-  mark: Mark,
-  writes: Writes,
-  committed: () => void,
-): Pick<WriterHooks, 'committed' | 'rolledBack' | 'settled'> {
+function createMarkHooks(mark: Mark, writes: Writes, committed: () => void): Omit<WriterHooks, 'arrived'> {
   let failing = false
   const warnOnce = (work: () => void): void => {
     try {

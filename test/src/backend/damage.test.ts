@@ -84,8 +84,9 @@ it('numbers of a transaction that failed are given again, and are no loss for wh
 
 it('a row in the place of one that was never given is damage, which no retry mends', async () => {
   const host = await open()
-  await change("INSERT INTO journal VALUES (1, 99, 1, 1, 'h', '[]')")
-  await expect(host.commit(commit('a', 0))).rejects.toMatchObject({ code: 'JOURNAL_CORRUPT', retry: false })
+  await host.commit(commit('a', 0))
+  await change("INSERT INTO journal VALUES (2, 99, 1, 1, 'h', '[]')")
+  await expect(host.commit(commit('a', 1))).rejects.toMatchObject({ code: 'JOURNAL_CORRUPT', retry: false })
 })
 
 it('a write that meets damage fails alone: those that share its transaction are kept, in their order', async () => {

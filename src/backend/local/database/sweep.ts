@@ -75,11 +75,7 @@ function createSweep({ folder, writer, writes }: SweepServices): Trees['sweep'] 
       current.young ||= young
     } else if (current.folder < folders) {
       const name = current.folder.toString(16).padStart(2, '0')
-      const isNamed = (hash: string): boolean => {
-        writer.settle()
-        return removals.isNamed(hash)
-      }
-      if (await sweepFolder(folder, name, { before, isNamed })) current.young = true
+      if (await sweepFolder(folder, name, { before, isNamed: (hash) => removals.isNamed(hash) })) current.young = true
       current.folder++
     } else {
       pass = undefined

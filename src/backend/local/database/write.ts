@@ -3,34 +3,25 @@
  * statements and a bounded cache of threads (their row and their last head), so that an ordinary commit costs two
  * statements and touches no index of heads.
  *
- * - A commit that only goes on with a thread of the cache is accepted without the tables, and written to them later
- *   (`accept`, `writeLogged`): until then the cache alone knows how far the thread is.
  * - A commit compares and advances the thread in one statement before it writes anything else, so that a
  *   refusal leaves nothing behind and needs no savepoint (J1, J2).
  * - The cache is dropped when a transaction fails, and its positions and numbers of mail were never given.
  * - Positions and numbers of mail are counted in memory from the opening of the store on: a damaged page may forget
  *   what was written to it, and a mail whose number was given before would never be read.
  */
-import type { SkeinError } from '../../../core/failure.js'
 import type { Commit, CommitResult, Head, Removal, RemovalResult, Send } from '../../port.js'
 import type { Database, Value } from './driver.js'
-import { markNote, writtenNote } from '../files/mark.js'
-import type { LoggableCommit, LoggedCommit, MarkedPositions } from '../files/mark.js'
-import { isSteady, moreText, steadyValues } from './head-values.js'
+import { markNote } from '../files/mark.js'
+import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
-import { blobKey, corrupt, integer, integerColumn, PartRefused, keyColumn } from './rows.js'
+import { blobKey, integer, integerColumn, PartRefused, keyColumn } from './rows.js'
 import { notRemoved } from './schema.js'
 
 interface KnownThread {
   readonly tid: number
-  /** The last head in the tables; absent where it is not known. */
+  /** The last head; absent where it is not known. */
   head?: Head
-  /** How far it is, in the tables or in what was accepted; absent where that is not known. */
-  at?: { readonly seq: number; readonly epoch: number }
 }
-
-/** Characters of the longest body that is written twice, to the log and to the tables. */
-const longestLogged = 64 * 1024
 
 const knownThreads = 10_000
 
@@ -119,8 +110,6 @@ export class Writes {
   private readonly statements: ReturnType<typeof prepare>
   private readonly known = new Map<string, KnownThread>()
   private thread: number | undefined
-  /** Threads that lost what was acknowledged, because the tables are damaged: they go on no more. */
-  private readonly barred = new Map<string, SkeinError>()
   /** The last position and the last mail that were given, with those of the transaction under way. */
   private given: MarkedPositions
   /** The same without it. */
@@ -159,61 +148,6 @@ export class Writes {
     return noted
   }
 
-  /** Whether `accept` may be asked: it only goes on with a thread of which everything is known. */
-  mayAccept(commit: Commit): commit is LoggableCommit {
-    const { entry, head, sends, also } = commit
-    if (!entry || !head || also || sends.length > 0 || this.barred.has(commit.thread)) return false
-    return this.known.get(commit.thread)?.at !== undefined && entry.body.length <= longestLogged
-  }
-
-  /** Compares and advances in memory alone. Undefined: it is refused, and `commit` says why. */
-  accept(commit: LoggableCommit): LoggedCommit | undefined {
-    const row = this.known.get(commit.thread)
-    if (!row?.at || row.at.seq !== commit.expected || row.at.epoch > commit.epoch) return undefined
-    row.at = { seq: commit.expected + commit.entry.count, epoch: commit.epoch }
-    const position = this.given.position + 1
-    this.given = { position, mail: this.given.mail }
-    return { position, commit }
-  }
-
-  /** What was accepted is durable. */
-  accepted(): void {
-    this.durable = this.given
-  }
-
-  /** Commits that were accepted go into the tables; of each thread the last head alone. */
-  writeLogged(list: readonly LoggedCommit[]): void {
-    const { append, finish } = this.statements
-    const heads = new Map<string, { readonly expected: number; readonly commit: LoggableCommit }>()
-    for (const { position, commit } of list) {
-      const { thread, entry, done } = commit
-      const { tid } = this.rowOf(thread)
-      append.run(position, tid, entry.first, entry.count, entry.hash, entry.body)
-      this.removals.refer(entry.body, this.rootOf(commit, tid))
-      for (const number of done) finish.run(number, thread)
-      heads.set(thread, { expected: heads.get(thread)?.expected ?? commit.expected, commit })
-    }
-    for (const [thread, { expected, commit }] of heads)
-      if (!this.advance(this.rowOf(thread), { ...commit, expected }, commit.expected + commit.entry.count))
-        throw corrupt('its row is not where its journal is', { thread })
-    const last = list.at(-1)
-    if (last) this.noted += writtenNote(last.position)
-  }
-
-  bar(thread: string, failure: SkeinError): void {
-    this.barred.set(thread, failure)
-  }
-
-  private rowOf(thread: string): KnownThread {
-    const known = this.known.get(thread)
-    if (known) return known
-    const found = this.statements.find.one(thread)
-    if (!found) throw corrupt('its row is gone', { thread })
-    const row = { tid: integer(found[0]) }
-    this.remember(thread, row)
-    return row
-  }
-
   /** Throws `PartRefused` where one of several is refused: the transaction must not be kept. */
   commit(commit: Commit, texts: readonly (readonly string[])[], arrived: Set<string>): CommitResult {
     const result = this.commitOne(commit, texts[0], arrived)
@@ -229,8 +163,6 @@ export class Writes {
 
   private commitOne(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): CommitResult {
     const { append, find, finish } = this.statements
-    const damage = this.barred.get(commit.thread)
-    if (damage) throw damage
     const tid = this.compareAndAdvance(commit)
     if (tid === undefined) {
       const found = find.one(commit.thread)
@@ -300,7 +232,7 @@ export class Writes {
   /** The thread's row if the commit may proceed, 0 for a thread that does not exist, undefined when refused. */
   private compareAndAdvance(commit: Commit): number | undefined {
     const { thread, expected, head, entry, epoch } = commit
-    const { find, touch } = this.statements
+    const { advance, find, rewrite, touch } = this.statements
     let row = this.known.get(thread)
     if (!row && head && entry && expected === 0) return this.create(commit, head)
     if (!row) {
@@ -309,29 +241,15 @@ export class Writes {
       row = { tid: integer(found[0]) }
       this.remember(thread, row)
     }
-    const seq = expected + (entry?.count ?? 0)
-    if (head) return this.advance(row, { expected, epoch, head }, seq) ? row.tid : undefined
-    if (touch.run(epoch, row.tid, expected, epoch).changes !== 1) return undefined
-    row.at = { seq, epoch }
-    return row.tid
-  }
-
-  /** Whether the row was where it was expected. */
-  private advance(
-    row: KnownThread,
-    { expected, epoch, head }: Required<Pick<Commit, 'expected' | 'epoch' | 'head'>>,
-    seq: number,
-  ): boolean {
-    const { advance, rewrite } = this.statements
-    const moving: Value[] = [seq, epoch, head.status, head.updatedAt, moreText(head)]
+    if (!head) return touch.run(epoch, row.tid, expected, epoch).changes === 1 ? row.tid : undefined
+    const moving: Value[] = [expected + (entry?.count ?? 0), epoch, head.status, head.updatedAt, moreText(head)]
     const { changes } =
       row.head && isSteady(row.head, head)
         ? advance.run(...moving, row.tid, expected, epoch)
         : rewrite.run(...moving, ...steadyValues(head), row.tid, expected, epoch)
-    if (changes !== 1) return false
+    if (changes !== 1) return undefined
     row.head = head
-    row.at = { seq, epoch }
-    return true
+    return row.tid
   }
 
   private create(commit: Commit, head: Head): number | undefined {
@@ -341,8 +259,7 @@ export class Writes {
     const { changes, rowid } =
       first.changes === 1 || !this.removals.free(commit.thread, this.given.position) ? first : insert()
     if (changes !== 1) return undefined
-    const at = { seq: commit.entry?.count ?? 0, epoch: commit.epoch }
-    this.remember(commit.thread, { tid: rowid, head, at })
+    this.remember(commit.thread, { tid: rowid, head })
     return rowid
   }
 
@@ -354,4 +271,65 @@ export class Writes {
     }
     this.known.set(thread, row)
   }
+}
+
+/** The fields that rarely change. */
+function steadyValues(head: Head): Value[] {
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending } = head
+  return [
+    rest ? 1 : 0,
+    wakeAt ?? null,
+    agent,
+    parent ?? null,
+    root,
+    JSON.stringify(path),
+    JSON.stringify(tags),
+    createdAt,
+    pending ? JSON.stringify(pending) : null,
+  ]
+}
+
+/** Whether no steady field has changed. Compared one by one: most are the same object. */
+function isSteady(before: Head, head: Head): boolean {
+  return (
+    before.rest === head.rest &&
+    before.wakeAt === head.wakeAt &&
+    before.agent === head.agent &&
+    before.parent === head.parent &&
+    before.root === head.root &&
+    before.createdAt === head.createdAt &&
+    isSame(before.path, head.path) &&
+    isSame(before.tags, head.tags) &&
+    isSame(before.pending, head.pending)
+  )
+}
+
+function isSame(before: unknown, now: unknown): boolean {
+  return before === now || JSON.stringify(before) === JSON.stringify(now)
+}
+
+/** The fields that no query filters by, as one object. */
+function moreText(head: Head): string | null {
+  const { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued } = head
+  const { unread, edits, forkedFrom, rewound } = head
+  // One literal without a spread: this is made for every commit.
+  const names = {
+    reference,
+    name,
+    says,
+    reason,
+    dead,
+    title,
+    usage,
+    left,
+    step,
+    turnAt,
+    error,
+    unknown,
+    queued,
+    unread,
+  }
+  const isPlain = edits === undefined && forkedFrom === undefined && rewound === undefined
+  const text = JSON.stringify(isPlain ? names : { ...names, edits, forkedFrom, rewound })
+  return text === '{}' ? null : text
 }

@@ -2,8 +2,7 @@
  * The group commit of a local store: all writes that are handed over together become durable in one transaction.
  * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
  *
- * - A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3). Or it is logged: then it
- *   goes into the tables with the next transaction, within milliseconds, and `settle` is called before they are read.
+ * - A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
  * - When the transaction fails, every write in it is rejected and none is kept. But one that meets damage, or several
  *   commits of which one is refused, fail alone: the others are tried again, each in a transaction of its own.
  * - Watchers are told of mail after it is durable, once per thread and transaction.
@@ -13,9 +12,7 @@
  * - After `scrub` the log is truncated as soon as nobody reads from it; no reader is ever waited for.
  */
 import { systemClock } from '../../../core/clock.js'
-import type { SkeinError } from '../../../core/failure.js'
 import { storeClosed } from '../../checks.js'
-import type { LoggedCommit } from '../files/mark.js'
 import type { Checkpoint } from './checkpoint-thread.js'
 import type { Database, Query } from './driver.js'
 import { PartRefused, sqliteFailure } from './rows.js'
@@ -24,36 +21,9 @@ interface Queued {
   /** Runs inside the transaction; gives what acknowledges it after the COMMIT. */
   readonly apply: (arrived: Set<string>) => () => void
   readonly reject: (error: unknown) => void
-  readonly log: Loggable | undefined
-}
-
-/** A write that needs no table to be accepted. */
-interface Loggable {
-  /** Whether that is so now. */
-  readonly isNow: () => boolean
-  /** Undefined: it is refused. */
-  readonly accept: () => LoggedCommit | undefined
-  readonly acknowledge: (accepted: LoggedCommit) => void
-}
-
-/** What a write is besides its function. */
-export interface WriteOptions<T> {
-  /** Its texts took a while to make, and it is written in the next turn of the event loop. */
-  readonly isLong?: boolean
-  readonly log?: LogOption<T>
-}
-
-export interface LogOption<T> extends Omit<Loggable, 'acknowledge'> {
-  readonly resultOf: (accepted: LoggedCommit) => T
 }
 
 export interface WriterHooks {
-  /** Makes accepted commits durable, or throws and keeps none. */
-  readonly log: (accepted: readonly LoggedCommit[]) => void
-  /** Runs inside the transaction: what was logged goes into the tables. */
-  readonly writeLogged: (logged: readonly LoggedCommit[]) => void
-  /** The tables do not take it: they are damaged, and its thread goes on no more. */
-  readonly lost: (logged: LoggedCommit, failure: SkeinError) => void
   /** After the COMMIT, before it is acknowledged. */
   readonly committed: () => void
   readonly arrived: (threads: ReadonlySet<string>) => void
@@ -69,10 +39,6 @@ export interface Checkpoints {
 }
 
 const idleMs = 100
-/** What was logged is in the tables after this time, or when it is so much: a transaction takes few milliseconds. */
-const settleMs = 5
-const mostLogged = 128
-const mostLoggedChars = 512 * 1024
 /** A checkpoint by another thread is worth it after so many writes. */
 const manyWrites = 1_000
 /** Pages in a log that is not written to any more until it was checkpointed whole: 64 MB. */
@@ -89,25 +55,8 @@ export function emptyLog(database: Database, truncate = database.query('PRAGMA w
   }
 }
 
-/** Up to the first that is refused. */
-function acceptedOf(writes: readonly Loggable[]): readonly LoggedCommit[] {
-  const accepted: LoggedCommit[] = []
-  for (const { accept } of writes) {
-    const each = accept()
-    if (!each) break
-    accepted.push(each)
-  }
-  return accepted
-}
-
 export class Writer {
   private queue: Queued[] = []
-  /** Acknowledged, and not in the tables yet. */
-  private logged: LoggedCommit[] = []
-  private loggedChars = 0
-  /** Why the tables did not take it. */
-  private stuck: SkeinError | undefined
-  private cancelSettle: (() => void) | undefined
   private open = true
   private cancelIdle: (() => void) | undefined
   private lastFlushAt = 0
@@ -132,7 +81,8 @@ export class Writer {
     this.truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')
   }
 
-  add<T>(write: (arrived: Set<string>) => T, { isLong = false, log }: WriteOptions<T> = {}): Promise<T> {
+  /** `isLong`: its texts took a while to make, and it is written in the next turn of the event loop. */
+  add<T>(write: (arrived: Set<string>) => T, isLong = false): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.open) {
         reject(storeClosed('local'))
@@ -149,11 +99,6 @@ export class Writer {
           return () => resolve(result)
         },
         reject,
-        log: log && {
-          isNow: log.isNow,
-          accept: log.accept,
-          acknowledge: (accepted) => resolve(log.resultOf(accepted)),
-        },
       })
     })
   }
@@ -162,79 +107,25 @@ export class Writer {
     const queue = this.queue
     if (queue.length === 0) return
     this.queue = []
-    if (!this.logAll(queue)) this.transact(queue)
-  }
-
-  /** After it the tables have all that was acknowledged; throws where they cannot be written. */
-  settle(): void {
-    this.trySettle()
-    if (this.logged.length > 0) throw this.stuck ?? storeClosed('local')
-  }
-
-  /** The same where nobody can be told: what is left goes into the tables with the next transaction. */
-  trySettle(): void {
-    if (this.logged.length > 0) this.transact([])
-  }
-
-  /** False: they need the tables. */
-  private logAll(writes: readonly Queued[]): boolean {
-    const loggable = writes.flatMap(({ log }) => (log?.isNow() ? [log] : []))
-    if (loggable.length < writes.length) return false
-    const accepted = acceptedOf(loggable)
-    try {
-      if (accepted.length > 0) this.hooks.log(accepted)
-    } catch (error) {
-      this.hooks.rolledBack()
-      for (const { reject } of writes) reject(sqliteFailure('write', error))
-      return true
-    }
-    for (const [index, each] of accepted.entries()) {
-      this.logged.push(each)
-      this.loggedChars += each.commit.entry.body.length
-      loggable[index]?.acknowledge(each)
-    }
-    if (this.logged.length >= mostLogged || this.loggedChars >= mostLoggedChars) this.trySettle()
-    else this.cancelSettle ??= this.settleSoon()
-    // One that is refused is told why by the tables, and so are those behind it.
-    if (accepted.length < writes.length) this.transact(writes.slice(accepted.length))
-    return true
-  }
-
-  private settleSoon(): () => void {
-    return systemClock.wakeAt(systemClock.now() + settleMs, () => {
-      this.cancelSettle = undefined
-      if (this.open) this.trySettle()
-    })
+    this.transact(queue)
   }
 
   private transact(writes: readonly Queued[]): void {
     const arrived = new Set<string>()
     const acknowledgements: (() => void)[] = []
-    const { logged } = this
     try {
       this.database.exec('BEGIN IMMEDIATE')
-      if (logged.length > 0) this.hooks.writeLogged(logged)
       for (const { apply } of writes) acknowledgements.push(apply(arrived))
       this.database.exec('COMMIT')
     } catch (error) {
       return this.failed(writes, error)
     }
-    this.logged = []
     this.hooks.committed()
     for (const acknowledge of acknowledgements) acknowledge()
     if (arrived.size > 0) this.hooks.arrived(arrived)
-    this.wrote(writes.length + logged.length)
-  }
-
-  /** The tables are up to date. */
-  private wrote(count: number): void {
-    this.loggedChars = 0
-    this.stuck = undefined
-    this.cancelSettle?.()
-    this.cancelSettle = undefined
     this.lastFlushAt = systemClock.now()
     this.transactions++
-    this.writes += count
+    this.writes += writes.length
     if (this.writes >= manyWrites) this.startCheckpoint()
     this.cancelIdle ??= this.checkpointWhenIdle()
   }
@@ -254,10 +145,9 @@ export class Writer {
     try {
       const { frames, copied } = await this.checkpoints.run()
       if (!this.open) return
-      const isWhole = frames === copied && transactions === this.transactions && this.logged.length === 0
+      const isWhole = frames === copied && transactions === this.transactions
       if (isWhole) this.hooks.settled()
       else if (frames > longLog && !this.holding) {
-        this.trySettle()
         this.holding = true
         await this.checkpointBeside()
       }
@@ -283,50 +173,18 @@ export class Writer {
   /** Flushes, then empties the log. Later writes are refused. */
   async close(): Promise<void> {
     this.flush()
-    this.trySettle()
     this.open = false
-    this.cancelSettle?.()
     this.cancelIdle?.()
     await this.checkpoints.close()
-    if (this.truncate.one()?.[0] === 0 && this.logged.length === 0) this.hooks.settled()
+    if (this.truncate.one()?.[0] === 0) this.hooks.settled()
   }
 
   private failed(writes: readonly Queued[], error: unknown): void {
     this.rollBack()
-    if (this.logged.length > 0) return this.writeApart(writes)
     const failure = error instanceof PartRefused ? error : sqliteFailure('write', error)
     const isOfOne = failure instanceof PartRefused || failure.code === 'JOURNAL_CORRUPT'
     if (isOfOne && writes.length > 1 && this.open) for (const write of writes) this.transact([write])
     else for (const { reject } of writes) reject(failure)
-  }
-
-  /** What was logged first, then the others: which of them has failed is not known. */
-  private writeApart(writes: readonly Queued[]): void {
-    if (writes.length === 0) return this.writeEach()
-    this.trySettle()
-    if (this.logged.length === 0 && this.open) this.transact(writes)
-    else for (const { reject } of writes) reject(this.stuck ?? storeClosed('local'))
-  }
-
-  /** What was logged, one by one. What the tables never take is lost; what they do not take now is kept. */
-  private writeEach(): void {
-    let count = 0
-    for (let first = this.logged[0]; first; first = this.logged[0]) {
-      try {
-        this.database.exec('BEGIN IMMEDIATE')
-        this.hooks.writeLogged([first])
-        this.database.exec('COMMIT')
-        count++
-      } catch (error) {
-        this.rollBack()
-        this.stuck = sqliteFailure('write', error)
-        if (this.stuck.code !== 'JOURNAL_CORRUPT' || !this.open) return
-        this.hooks.lost(first, this.stuck)
-      }
-      this.logged.shift()
-    }
-    this.hooks.committed()
-    this.wrote(count)
   }
 
   private rollBack(): void {
@@ -354,7 +212,7 @@ export class Writer {
       else if (this.checkpointing || this.transactions >= manyWrites) this.startCheckpoint()
       else {
         const [busy, frames, written] = this.checkpoint.one() ?? []
-        if (busy === 0 && frames === written && this.logged.length === 0) this.hooks.settled()
+        if (busy === 0 && frames === written) this.hooks.settled()
       }
     } catch (error) {
       // Nothing is lost: the log stays as it is, and the next checkpoint or commit will report the same error.
@@ -363,7 +221,6 @@ export class Writer {
   }
 
   private cut(): void {
-    this.settle()
     this.scrubbing = !emptyLog(this.database, this.truncate)
     if (this.scrubbing) this.cancelIdle ??= this.checkpointWhenIdle()
     else this.hooks.settled()

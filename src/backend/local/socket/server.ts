@@ -28,8 +28,6 @@ interface ServerServices {
   readonly put: (send: Send) => Promise<void>
   readonly topics: Topics
   readonly hosts: () => readonly HostInfo[]
-  /** A client has come: it reads the database itself. */
-  readonly joined: () => void
 }
 
 export class OwnerServer {
@@ -68,10 +66,6 @@ export class OwnerServer {
     return this.listeners.has(topic)
   }
 
-  hasClients(): boolean {
-    return this.sockets.size > 0
-  }
-
   close(): Promise<void> {
     return new Promise((resolve) => {
       // A client that does not read must not delay the close.
@@ -88,7 +82,6 @@ export class OwnerServer {
 
   private accept(socket: Socket): void {
     this.sockets.add(socket)
-    this.services.joined()
     socket.unref()
     const decode = frameDecoder((frame) => this.receive(socket, parseFromClient(frame)))
     socket.on('data', (bytes) => {
