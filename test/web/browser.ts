@@ -1,6 +1,7 @@
 /** A real browser that looks at the page, and what it must not do there. */
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll } from 'vitest'
 import { findChromium } from '../helpers/chromium.js'
 import { serverDigest } from '../helpers/page-world.js'
 
@@ -11,14 +12,31 @@ export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
 }
 
+/** The browser of a file with `useBrowser`. */
+export let browser: Browser
+
+/** A browser for all tests of a file. After each its pages are closed, then what it has put here, the last first. */
+export function useBrowser(): (() => Promise<unknown>)[] {
+  const closing: (() => Promise<unknown>)[] = []
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(async () => browser.close())
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+    for (const close of closing.splice(0).reverse()) await close()
+  })
+  return closing
+}
+
 export interface Looked {
   readonly page: Page
   /** Requests to other origins, dialogs, errors and what the policy has refused. */
   readonly faults: string[]
 }
 
-export async function look(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Looked> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+export async function look(by: Browser, url: string, options: BrowserContextOptions = {}): Promise<Looked> {
+  const context = await by.newContext({ viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
   const faults: string[] = []
   const { origin } = new URL(url)

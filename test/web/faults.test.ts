@@ -2,26 +2,16 @@
  * Faults between a page and its server. After each of them the page knows what the server knows, and while it lasts it
  * says so. `npm run test:web` plays all of them, the test command the quick ones.
  */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Browser, Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
 import { memory } from '../../src/index.js'
 import { createPageWorld } from '../helpers/page-world.js'
 import type { PageWorld } from '../helpers/page-world.js'
-import { isLive, isWhole, look, openBrowser, untilEqual } from './browser.js'
+import { browser, isLive, isWhole, look, untilEqual, useBrowser } from './browser.js'
 import { createFaultProxy } from './fault-proxy.js'
 import type { Fault, FaultProxy } from './fault-proxy.js'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(async () => browser.close())
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-  for (const close of closing.splice(0).reverse()) await close()
-})
+const closing = useBrowser()
 
 const options = { heartbeatMs: 200 }
 

@@ -2,24 +2,14 @@
  * Texts of models, tools and files that want more than to be read. Nothing of them becomes markup, nothing is asked of
  * another origin, no policy is broken, and the page stays quick. (A short corpus is in page.test.ts.)
  */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Browser, Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
 import { createSkein, memory } from '../../src/index.js'
 import { serve } from '../../src/server.js'
 import { looseTool, tinyApp } from '../helpers/app.js'
-import { isLive, isWhole, look, openBrowser } from './browser.js'
+import { browser, isLive, isWhole, look, useBrowser } from './browser.js'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(async () => browser.close())
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-  for (const close of closing.splice(0).reverse()) await close()
-})
+const closing = useBrowser()
 
 const markup = [
   `"><script>globalThis.hurt = 1</script><img src=x onerror="globalThis.hurt = 1">`,

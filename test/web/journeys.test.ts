@@ -2,8 +2,8 @@
  * What people do at the page, each way once by mouse and once by keyboard alone (`npm run test:web`; the test command
  * takes turns), against a real runtime.
  */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Browser, Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
 import { createSkein, memory } from '../../src/index.js'
 import type { Skein } from '../../src/index.js'
 import type { Script } from '../../src/models/scripted.js'
@@ -16,19 +16,9 @@ import { createPageWorld } from '../helpers/page-world.js'
 import { keyAuth, keys } from '../helpers/served.js'
 import { personAt } from './acting.js'
 import type { Way } from './acting.js'
-import { isLive, isWhole, look, openBrowser } from './browser.js'
+import { browser, isLive, isWhole, look, useBrowser } from './browser.js'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(async () => browser.close())
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-  for (const close of closing.splice(0).reverse()) await close()
-})
+const closing = useBrowser()
 
 const secret = 'carrier-token-98765'
 const question = {

@@ -2,24 +2,13 @@
  * The page in a real browser: what it knows is what the server knows, also after a cut; decisions by mouse and by
  * keyboard; hostile text; below a path.
  */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Browser } from 'playwright-core'
+import { expect, it } from 'vitest'
 import { createPageWorld } from '../helpers/page-world.js'
 import type { PageWorld } from '../helpers/page-world.js'
-import { isLive, isWhole, look, openBrowser, untilEqual } from './browser.js'
+import { browser, isLive, isWhole, look, untilEqual, useBrowser } from './browser.js'
 import { createTcpProxy } from '../helpers/tcp-proxy.js'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(async () => browser.close())
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-  for (const close of closing.splice(0).reverse()) await close()
-})
+const closing = useBrowser()
 
 async function open(says = 'Paid.', options: Parameters<typeof createPageWorld>[1] = {}): Promise<PageWorld> {
   const world = await createPageWorld(says, options)

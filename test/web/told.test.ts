@@ -1,25 +1,14 @@
 /** What the page tells of time travel and of keys: what is undone, what differs, what is a fork, which key is wrong. */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Browser } from 'playwright-core'
+import { expect, it } from 'vitest'
 import { createSkein, memory } from '../../src/index.js'
 import type { Skein } from '../../src/index.js'
 import { serve } from '../../src/server.js'
 import type { HandlerOptions } from '../../src/server.js'
 import { calls, looseTool, tinyApp } from '../helpers/app.js'
 import { keyAuth, keys } from '../helpers/served.js'
-import { isLive, look, openBrowser } from './browser.js'
+import { browser, isLive, look, useBrowser } from './browser.js'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(async () => browser.close())
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const context of browser.contexts()) await context.close()
-  for (const close of closing.splice(0).reverse()) await close()
-})
+const closing = useBrowser()
 
 /** Every message but "hello" makes it pay as many euros as the message says. */
 async function open(options: Partial<HandlerOptions> = {}): Promise<{ readonly skein: Skein; readonly url: string }> {
