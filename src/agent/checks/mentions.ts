@@ -134,7 +134,8 @@ function toMistake({ text, ...told }: Told, definition: Definition): Mistake {
 function read(definition: Definition): Mentions {
   const fields =
     definition.kind === 'prompt' ? { ...definition, agents: definition.tools, includes: definition.prompt } : definition
-  return { ...readable.parse(fields), definition }
+  // Once for each definition: a form that is compiled first takes longer.
+  return { ...readable.parse(fields, { jitless: true }), definition }
 }
 
 function namesIn({ definitions, builtins, claimed, lookalikes, skills }: MentionChecks): Names {
