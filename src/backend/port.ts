@@ -156,19 +156,25 @@ export interface Commit {
   readonly also?: readonly Commit[]
 }
 
+/** Where an entry stands. */
+export interface Placed {
+  /** Without an entry, the last one of the backend. */
+  readonly position: number
+  /** The position of the entry before it in its tree, 0 for the first; absent where the store does not know it. */
+  readonly follows?: number | undefined
+}
+
 export type CommitResult =
-  /** `position` is the entry's; without an entry, the last one of the backend. */
-  | {
+  | (Placed & {
       readonly ok: true
-      readonly position: number
-      /** The positions of `also`, in its order. */
-      readonly also?: readonly number[]
+      /** Of `also`, in its order. */
+      readonly also?: readonly Placed[]
       /**
        * Resolves when the mail that the commit finishes is not `waiting` any more; absent: that is so already. The
        * holder of the lease does not read it again in any case.
        */
       readonly finished?: Promise<void>
-    }
+    })
   | { readonly ok: false; readonly seq: number; readonly epoch: number }
 
 export interface HeadFilter {

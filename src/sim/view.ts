@@ -264,7 +264,7 @@ function partsOf(
 ): readonly { readonly commit: Commit; readonly result: CommitResult }[] {
   const others = (commit.also ?? []).map((other, index) => ({
     commit: other,
-    result: result.ok ? { ...result, position: result.also?.[index] ?? result.position } : result,
+    result: result.ok ? { ...result, ...result.also?.[index] } : result,
   }))
   return [{ commit, result }, ...others]
 }

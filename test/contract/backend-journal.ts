@@ -64,8 +64,9 @@ function together({ backend, reopen }: Context): void {
     expect(await backend().mailbox.read('d', 0)).toEqual([])
     const result = await backend().commit({ ...commit('a', 1), also: [b, commit('c', 0)] })
     const tree = await backend().journal.readTree('b')
-    expect(result).toMatchObject({ ok: true, also: [tree[0]?.position, (tree[0]?.position ?? 0) + 1] })
-    expect(result.ok && result.position).toBe((tree[0]?.position ?? 0) - 1)
+    const [position = 0] = tree.map((entry) => entry.position)
+    expect(result).toMatchObject({ ok: true, also: [{ position }, { position: position + 1 }] })
+    expect(result.ok && result.position).toBe(position - 1)
     expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]', '["a 2"]'])
     expect(await backend().heads.get('c')).toMatchObject({ seq: 1 })
     expect(await backend().mailbox.read('b', 0)).toEqual([])
@@ -231,8 +232,33 @@ function trees({ backend }: Context): void {
       ['a', 2],
       ['a/1', 2],
     ])
-    expect(result).toEqual({ ok: true, position: next.at(-1)?.position })
+    expect(result).toMatchObject({ ok: true, position: next.at(-1)?.position })
     expect(await backend().journal.readTree('nobody')).toEqual([])
+  })
+
+  it('J5: a commit is told which entry of its tree it follows, or nothing, never a wrong one', async () => {
+    const told = new Map<number, number | undefined>()
+    const write = async (thread: string, seq: number, root: string): Promise<void> => {
+      const result = await backend().commit(commit(thread, seq, { head: head(thread, { root }) }))
+      if (result.ok) told.set(result.position, result.follows)
+    }
+    // Children of `a` are there before it; `b` begins with itself; `c` is removed, and begins anew.
+    const order = ['a/1', 'b', 'a/2', 'b', 'a', 'c', 'a/1', 'c', 'b/1', 'a', 'b', 'a/2', 'b/1', 'a', 'b', 'b']
+    const seqs = new Map<string, number>()
+    for (const thread of order) {
+      const seq = seqs.get(thread) ?? 0
+      await write(thread, seq, thread.slice(0, 1))
+      seqs.set(thread, seq + 1)
+    }
+    await backend().trees.remove({ root: 'c', expected: 2, epoch: 1 })
+    await Promise.all([write('c', 0, 'c'), write('c/1', 0, 'c'), write('c', 1, 'c')])
+    for (const root of ['a', 'b', 'c']) {
+      const positions = (await backend().journal.readTree(root)).map(({ position }) => position)
+      const befores = positions.map((_, index) => positions[index - 1] ?? 0)
+      expect(positions.map((position, index) => told.get(position) ?? befores[index])).toEqual(befores)
+    }
+    const known = [...told.values()].filter((follows) => follows !== undefined)
+    expect(known.length).toBeGreaterThanOrEqual(backend().together ? 6 : 0)
   })
 
   it('J5: of many commits at once, with and without sends, each is told the position of its own entry', async () => {

@@ -17,6 +17,7 @@ import type {
   HeadFilter,
   HeadFollower,
   JournalRange,
+  Placed,
   Removal,
   RemovalResult,
   Send,
@@ -63,13 +64,13 @@ export class MemoryStore {
     const { also } = commit
     const refused = this.refusal(commit)
     if (refused) return refused
-    if (!also) return { ok: true, position: this.write(commit, texts[0], arrived) }
+    if (!also) return { ok: true, ...this.write(commit, texts[0], arrived) }
     for (const other of also) {
       const refusedToo = this.refusal(other)
       if (refusedToo) return refusedToo
     }
-    const position = this.write(commit, texts[0], arrived)
-    return { ok: true, position, also: also.map((other, index) => this.write(other, texts[index + 1], arrived)) }
+    const first = this.write(commit, texts[0], arrived)
+    return { ok: true, ...first, also: also.map((other, index) => this.write(other, texts[index + 1], arrived)) }
   }
 
   private refusal({ thread, expected, epoch: under }: Commit): Extract<CommitResult, { ok: false }> | undefined {
@@ -77,12 +78,12 @@ export class MemoryStore {
     return seq !== expected || under < epoch ? { ok: false, seq, epoch } : undefined
   }
 
-  private write(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): number {
-    this.append(commit, this.threads.get(commit.thread))
+  private write(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): Placed {
+    const follows = this.append(commit, this.threads.get(commit.thread))
     if (this.followers.size > 0 && commit.head) this.tellHead(commit.thread, [...this.followers])
     this.finish(commit.thread, commit.done)
     commit.sends.forEach((send, index) => this.putMail(send, texts?.[index] ?? 'null', arrived))
-    return this.position
+    return { position: this.position, follows }
   }
 
   putMail(send: Send, body: string, arrived: Set<string>): void {
@@ -188,24 +189,27 @@ export class MemoryStore {
     if (box.mail.size === 0) this.boxes.delete(thread)
   }
 
-  private append(commit: Commit, thread: Thread | undefined): void {
+  /** The position of the entry that a new one follows in its tree; undefined where there is no new one. */
+  private append(commit: Commit, thread: Thread | undefined): number | undefined {
     const { entry, head } = commit
     if (!head) {
       if (thread) thread.epoch = commit.epoch
-      return
+      return undefined
     }
     const stored = thread ?? { number: ++this.threadNumber, entries: [], head, seq: 0, epoch: commit.epoch }
     stored.head = head
     stored.epoch = commit.epoch
     this.threads.set(commit.thread, stored)
-    if (!entry) return
+    if (!entry) return undefined
     this.position += 1
     const added: KeptEntry = { thread: commit.thread, position: this.position, entry }
     stored.seq += entry.count
     stored.entries.push(added)
     const tree = this.trees.get(head.root) ?? []
+    const follows = tree.at(-1)?.position ?? 0
     tree.push(added)
     this.trees.set(head.root, tree)
+    return follows
   }
 }
 

@@ -11,7 +11,7 @@
  *   is gone then was finished by it.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
-import type { Backend, Commit, CommitResult, Send, StoredMail } from '../../backend/port.js'
+import type { Backend, Commit, CommitResult, Placed, Send, StoredMail } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
 import { broken, failure, fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
@@ -244,7 +244,7 @@ export class Outbox {
 
   committed(
     { batch, commit: { entry, head } }: Part,
-    { position, finished }: Pick<Extract<CommitResult, { ok: true }>, 'position' | 'finished'>,
+    { position, follows, finished }: Placed & Pick<Extract<CommitResult, { ok: true }>, 'finished'>,
   ): void {
     const last = batch.records.at(-1)
     if (last) this.#durable = last.seq
@@ -260,6 +260,7 @@ export class Outbox {
         thread: this.#state.id,
         path: this.#state.path,
         position,
+        follows,
         rest: head?.rest === true,
         records: batch.records,
       }))
@@ -319,7 +320,7 @@ export async function commitTogether(
     if (since !== undefined)
       for (const { batch } of parts) observing?.committed(clock.now() - since, batch.records.length)
     first.outbox.committed(first, result)
-    others.forEach((part, index) => part.outbox.committed(part, { position: result.also?.[index] ?? result.position }))
+    others.forEach((part, index) => part.outbox.committed(part, result.also?.[index] ?? { position: result.position }))
   } catch (thrown) {
     for (const { outbox } of parts) outbox.ended()
     // Which of several the failure is about is not known: each is tried alone, and none is given up for another.

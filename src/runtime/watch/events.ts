@@ -97,8 +97,9 @@ async function* iterate<Item>(
     bytes += size * items.length
     for (const item of items) queue.push({ item, size })
   }
+  const isFull = (): boolean => queue.size >= Math.min(maxBuffered, readAhead) || bytes >= readAheadBytes
   const room = async (): Promise<void> => {
-    while (queue.size >= Math.min(maxBuffered, readAhead) || bytes >= readAheadBytes) await queue.taken()
+    while (isFull()) await queue.taken()
   }
   const restart = (path: readonly string[]): void => {
     try {
@@ -112,6 +113,7 @@ async function* iterate<Item>(
       records: (committed) => push(records(committed), committed),
       ...(delta && { delta: (event: DeltaEvent) => push(delta(event), event) }),
       reset: restart,
+      isFull,
       room,
       ended: end,
     })

@@ -32,6 +32,8 @@ export interface CommitSignal {
   readonly thread: string
   readonly path: readonly string[]
   readonly position: number
+  /** The position of the tree's entry before it; absent where its store does not know that. */
+  readonly follows?: number | undefined
   /** Whether the thread is at rest after it. */
   readonly rest?: boolean
   /** How long its text is, where it was read from the journal. */

@@ -51,7 +51,9 @@ export interface Watcher {
   delta?(event: DeltaEvent): void
   /** What was given is of a deleted tree; another follows (FW5). Absent: the watch ends with UNKNOWN_THREAD. */
   reset?(path: readonly string[]): void
-  /** Resolves when the watcher can take more of the past. */
+  /** Whether more should stay in the journal until there is room. */
+  readonly isFull?: () => boolean
+  /** Resolves when that is not so any more. */
   room?(): Promise<void>
   /** The end of `until: 'now'`, or a failure; nothing is given after it. */
   ended(failed?: unknown): void
@@ -154,8 +156,8 @@ class Watch {
     if (signal.kind === 'removed') return this.#onRemoved()
     if (signal.kind === 'parked') return this.#onParked(signal)
     if (signal.kind === 'spoken') return this.#onDelta(signal)
-    if (this.#options.thread === undefined) return this.#onTreeCommit(signal)
     if (!this.#concerns(signal.thread)) return
+    if (this.#options.thread === undefined) this.#paths.set(signal.thread, signal.path)
     if (!this.#waiting) return this.#onCommit(signal)
     if (this.#waiting.length < mostWaiting) this.#waiting.push(signal)
     else this.#readAgain = true
@@ -211,7 +213,7 @@ class Watch {
       const later = after === undefined ? -1 : records.findIndex(({ seq }) => seq > after)
       const end = later < 0 ? records.length : later
       const some = shown === 0 && end === records.length ? records : records.slice(shown, end)
-      if (some.length > 0) this.#giveRecords({ ...committed, records: some })
+      if (some.length > 0) this.#giveRecords(some === records ? committed : { ...committed, records: some })
       this.#giveEarlyDeltas(thread, (records[end]?.seq ?? lastSeq(records) + 1) - 1)
       shown = end
     }
@@ -231,19 +233,24 @@ class Watch {
     if (this.#early.size > maxBuffered || this.#early.bytes > mostBytes) this.#end(lagged(this.#options))
   }
 
-  /** Commits of several threads are signalled in any order (J7), so a signal only says that it is time to read. */
-  #onTreeCommit(signal: CommitSignal): void {
-    this.#paths.set(signal.thread, signal.path)
-    if (signal.position > this.#at.position) this.#catchUp()
+  #onCommit(signal: CommitSignal): void {
+    if (!this.#isNext(signal) || signal.records.some(standsOnPast) || this.#isFull) this.#catchUp()
+    else this.#take(signal, lastSeq(signal.records))
   }
 
-  #onCommit(signal: CommitSignal): void {
-    const first = signal.records[0]?.seq ?? 0
-    const last = lastSeq(signal.records)
-    // A gap; a later commit with an earlier record, of another thread with the same id (FW5); a record with a past.
-    const isOther = signal.position > this.#at.position && last <= this.#at.seq
-    if (first > this.#at.seq + 1 || isOther || signal.records.some(standsOnPast)) this.#catchUp()
-    else this.#take(signal, last)
+  /** A tree may say more than its reader can take, and it is read from the journal then. */
+  get #isFull(): boolean {
+    return this.#options.thread === undefined && this.#watcher.isFull?.() === true
+  }
+
+  /** False: there may be something between what was given and it. What was given already counts as next. */
+  #isNext({ position, follows, records }: CommitSignal): boolean {
+    const at = this.#at
+    // Commits of several threads are signalled in any order (J7): only the store knows which entry is the next one.
+    if (this.#options.thread === undefined) return position <= at.position || follows === at.position
+    // A gap; a later commit with an earlier record, of another thread with the same id (FW5).
+    const isOther = position > at.position && lastSeq(records) <= at.seq
+    return (records[0]?.seq ?? 0) <= at.seq + 1 && !isOther
   }
 
   #take(committed: CommitSignal, last: number): void {

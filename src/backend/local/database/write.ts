@@ -21,6 +21,8 @@ interface KnownThread {
   readonly tid: number
   /** The last head; absent where it is not known. */
   head?: Head
+  /** Of a root: the position of its tree's last entry; absent where that is not known. */
+  treeAt?: number
 }
 
 const knownThreads = 10_000
@@ -156,9 +158,9 @@ export class Writes {
     const also = commit.also.map((other, index) => {
       const part = this.commitOne(other, texts[index + 1], arrived)
       if (!part.ok) throw new PartRefused(part)
-      return part.position
+      return part
     })
-    return { ok: true, position: result.position, also }
+    return { ok: true, position: result.position, follows: result.follows, also }
   }
 
   private commitOne(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): CommitResult {
@@ -168,17 +170,27 @@ export class Writes {
       const found = find.one(commit.thread)
       return { ok: false, seq: integer(found?.[1] ?? 0), epoch: integer(found?.[2] ?? 0) }
     }
-    const { entry } = commit
+    const { entry, head } = commit
+    let follows: number | undefined
     if (entry) {
       const position = this.given.position + 1
       append.run(position, tid, entry.first, entry.count, entry.hash, entry.body)
       this.given = { position, mail: this.given.mail }
       this.noted += markNote('commit', position, commit.thread)
       this.removals.refer(entry.body, this.rootOf(commit, tid))
+      if (head) follows = this.pass(head.root, position)
     }
     for (const number of commit.done) finish.run(number, commit.thread)
     commit.sends.forEach((send, index) => this.putMail(send, texts?.[index] ?? 'null', arrived))
-    return { ok: true, position: this.given.position }
+    return { ok: true, position: this.given.position, follows }
+  }
+
+  /** The position of the tree's entry before this one, where it is known. */
+  private pass(root: string, position: number): number | undefined {
+    const row = this.known.get(root)
+    const before = row?.treeAt
+    if (row) row.treeAt = position
+    return before
   }
 
   private nextThread(): number {

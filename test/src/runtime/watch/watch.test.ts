@@ -1,5 +1,6 @@
 /** Watching a tree of two threads whose signals get lost. */
 import { getEventListeners } from 'node:events'
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import type { Backend } from '../../../../src/backend/port.js'
@@ -9,7 +10,7 @@ import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
 import { follow } from '../../../../src/runtime/watch/events.js'
 import { tellThread, treeTopic } from '../../../../src/runtime/watch/topics.js'
 import { watch } from '../../../../src/runtime/watch/watch.js'
-import { collect, quiet, until } from '../../../helpers/deferred.js'
+import { collect, quiet, turn, until } from '../../../helpers/deferred.js'
 
 /**
  * A store with threads of the tree `root`; each call commits one record of a thread, and tells of it unless it is lost.
@@ -17,6 +18,8 @@ import { collect, quiet, until } from '../../../helpers/deferred.js'
 async function tree(): Promise<{
   readonly backend: Backend
   write(thread: string, told?: 'told' | 'lost'): Promise<void>
+  /** The same, told when the function that it gives is called. */
+  commit(thread: string): Promise<() => void>
 }> {
   const backend = await memory().open('host')
   const lease = await backend.leases.acquire(0)
@@ -24,39 +27,47 @@ async function tree(): Promise<{
   return {
     backend,
     async write(thread, told = 'told') {
-      const { seq, chain } = ends.get(thread) ?? { seq: 0, chain: chainStart }
-      const path = thread === 'root' ? ['root'] : ['root', thread]
-      const record: ThreadRecord = {
-        type: 'message.received',
-        id: `${thread}${seq + 1}`,
-        text: '',
-        role: 'user',
-        delivery: 'store',
-        seq: seq + 1,
-        at: 0,
-      }
-      const entry = pack([record], chain)
-      ends.set(thread, { seq: seq + 1, chain: entry.hash })
-      const head = { agent: 'a', status: 'idle', root: 'root', path, tags: [], rest: true, createdAt: 0, updatedAt: 0 }
-      const result = await backend.commit({
-        thread,
-        expected: seq,
-        epoch: lease?.epoch ?? 0,
-        entry,
-        head,
-        sends: [],
-        done: [],
-      })
-      if (!result.ok) throw new Error('the commit was refused')
-      if (told === 'told')
-        tellThread(backend, { id: thread, path }, () => ({
-          kind: 'committed',
-          thread,
-          path,
-          position: result.position,
-          records: [record],
-        }))
+      const tell = await commit(thread)
+      if (told === 'told') tell()
     },
+    commit,
+  }
+
+  async function commit(thread: string): Promise<() => void> {
+    const { seq, chain } = ends.get(thread) ?? { seq: 0, chain: chainStart }
+    const path = thread === 'root' ? ['root'] : ['root', thread]
+    const record: ThreadRecord = {
+      type: 'message.received',
+      id: `${thread}${seq + 1}`,
+      text: '',
+      role: 'user',
+      delivery: 'store',
+      seq: seq + 1,
+      at: 0,
+    }
+    const entry = pack([record], chain)
+    ends.set(thread, { seq: seq + 1, chain: entry.hash })
+    const head = { agent: 'a', status: 'idle', root: 'root', path, tags: [], rest: true, createdAt: 0, updatedAt: 0 }
+    const result = await backend.commit({
+      thread,
+      expected: seq,
+      epoch: lease?.epoch ?? 0,
+      entry,
+      head,
+      sends: [],
+      done: [],
+    })
+    if (!result.ok) throw new Error('the commit was refused')
+    const { position, follows } = result
+    return () =>
+      tellThread(backend, { id: thread, path }, () => ({
+        kind: 'committed',
+        thread,
+        path,
+        position,
+        follows,
+        records: [record],
+      }))
   }
 }
 
@@ -82,6 +93,77 @@ it('FW1, R2: what one thread lost is healed although another went on meanwhile',
   expect(heard.filter((entry) => entry.startsWith('child'))).toEqual(['child 1', 'child 2', 'child 3', 'child 4'])
   expect(heard.filter((entry) => entry.startsWith('root'))).toEqual(['root 1', 'root 2', 'root 3'])
   stop()
+  await backend.close()
+})
+
+const threads = ['root', 'child', 'other']
+
+it('FW1: of a tree each record is given once and in the order of the journal, however signals come', async () => {
+  const each = fc.record({ thread: fc.nat(2), told: fc.constantFrom('now', 'later', 'never'), pause: fc.boolean() })
+  await fc.assert(
+    fc.asyncProperty(fc.array(each, { maxLength: 24 }), fc.nat(8), async (steps, from) => {
+      const { backend, commit } = await tree()
+      const heard: string[] = []
+      let stop = (): void => undefined
+      const late: (() => void)[] = []
+      for (const [index, { thread, told, pause }] of [...steps, { thread: 0, told: 'now', pause: true }].entries()) {
+        if (index === Math.min(from, steps.length))
+          stop = watch(
+            backend,
+            { root: 'root' },
+            {
+              records: (given) => heard.push(...given.records.map(({ seq }) => `${given.thread} ${seq}`)),
+              ended: () => heard.push('ended'),
+            },
+          )
+        const tell = await commit(threads[thread] ?? 'root')
+        if (told === 'now') tell()
+        if (told === 'later') late.unshift(tell)
+        if (pause) await turn()
+        if (pause) for (const other of late.splice(0)) other()
+      }
+      const entries = await backend.journal.readTree('root')
+      await until('all that was committed', () => heard.length >= entries.length)
+      await quiet()
+      expect(heard).toEqual(entries.map(({ thread, first }) => `${thread} ${first}`))
+      stop()
+      await backend.close()
+    }),
+    { numRuns: 200 },
+  )
+})
+
+it('FW1: what is told in its order is not read from the journal; a reader that is slow gets it from there', async () => {
+  const { backend, write } = await tree()
+  let reads = 0
+  const counted = {
+    ...backend,
+    journal: {
+      ...backend.journal,
+      readTree: (...args: Parameters<Backend['journal']['readTree']>) => {
+        reads++
+        return backend.journal.readTree(...args)
+      },
+    },
+  }
+  const reader = follow(counted, { root: 'root' })[Symbol.asyncIterator]()
+  const take = async (): Promise<unknown> => {
+    const { value } = await reader.next()
+    return value && 'seq' in value && `${value.thread} ${value.seq}`
+  }
+  await write('root')
+  expect(await take()).toBe('root 1')
+  await quiet()
+  const before = reads
+  for (const thread of ['child', 'root', 'other']) await write(thread)
+  expect([await take(), await take(), await take()]).toEqual(['child 1', 'root 2', 'other 1'])
+  expect(reads).toBe(before)
+  for (let seq = 2; seq <= 40; seq++) await write('other')
+  await quiet()
+  // The reader has taken nothing meanwhile: what waits for it is in the journal, and is found there.
+  expect(reads).toBeGreaterThan(before)
+  for (let seq = 2; seq <= 40; seq++) expect(await take()).toBe(`other ${seq}`)
+  await reader.return(undefined)
   await backend.close()
 })
 
