@@ -57,8 +57,12 @@ export class Mark {
     this.write(line('at', position, mail))
   }
 
+  /** What could be written in part, on a disk that is full, is written over by the next lines. */
   write(lines: string): void {
-    this.size += writeSync(this.file, lines, this.size)
+    const bytes = Buffer.from(lines)
+    for (let written = 0; written < bytes.length;)
+      written += writeSync(this.file, bytes, written, bytes.length - written, this.size + written)
+    this.size += bytes.length
   }
 
   close(): void {
