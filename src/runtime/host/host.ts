@@ -337,10 +337,12 @@ export class Host {
     }
   }
 
-  /** A new watcher of a tree asks for what is being said in it. */
+  /** A new watcher of a tree, or of one thread of it, asks for what is being said there. */
   #catchUp(value: Json): void {
     if (!isObject(value) || typeof value['root'] !== 'string') return
-    for (const partition of this.#partitions.values()) partition.speakAgain(value['root'])
+    const { root, thread } = value
+    const only = typeof thread === 'string' ? thread : undefined
+    for (const partition of this.#partitions.values()) partition.speakAgain(root, only)
   }
 
   #leftAloneOf(root: string): DueThread[] {

@@ -282,9 +282,10 @@ export class HeldPartition {
     }
   }
 
-  /** Tells again which threads of the tree are parked, for those who begin to wait. */
-  speakAgain(root: string): void {
-    for (const resident of this.residents.values()) if (resident.state.path[0] === root) resident.speakAgain()
+  /** Tells again what is being said, and which threads of the tree are parked, for those who begin to wait. */
+  speakAgain(root: string, only?: string): void {
+    if (only !== undefined) this.residents.get(only)?.speakAgain()
+    else for (const resident of this.residents.values()) if (resident.state.path[0] === root) resident.speakAgain()
     for (const parked of this.#stuck.parkedIn(root)) tellParkedTree(this.#options.backend, parked)
   }
 

@@ -13,6 +13,7 @@
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
 import { nextTurn } from '../../core/async/next-turn.js'
+import { defined } from '../../core/defined.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { fromFailure } from '../../core/failure.js'
 import type { SkeinError } from '../../core/failure.js'
@@ -116,7 +117,7 @@ class Watch {
       const stops = [signals.subscribe(thread ? threadTopic(thread) : treeTopic(root), take, () => this.#catchUp())]
       if (thread) stops.push(signals.subscribe(removalTopic(root), take))
       this.#unsubscribe = () => stops.splice(0).forEach((stop) => stop())
-      signals.publish(catchUpTopic, { root })
+      signals.publish(catchUpTopic, { root, ...defined({ thread }) })
     }
     closed?.addEventListener('abort', this.#onClosed, { once: true })
     if (closed?.aborted) queueMicrotask(this.#onClosed)
