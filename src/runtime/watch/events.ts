@@ -3,10 +3,12 @@
  *
  * - With `maxBuffered` at most that many items, and some megabytes of them (and the rest of one commit), wait for the
  *   reader. A live signal beyond that ends the iteration with STREAM_LAGGED, after the items that were buffered.
+ * - What is given is the reader's own: it may be changed.
  * - The past is read as fast as it is taken, a few commits ahead, whatever the limit: it can be read again.
  */
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
+import { copyOf } from '../../core/json.js'
 import type { DeltaEvent, DurableEvent, SkeinEvent } from '../../core/records/event.js'
 import { callId } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
@@ -27,7 +29,7 @@ export interface FollowedEvent {
   readonly record?: ThreadRecord
 }
 
-type Queued<Item> = { readonly item: Item; readonly size: number } | { readonly ended: true; readonly failed?: unknown }
+type Queued<Item> = { readonly item: Item } | { readonly ended: true; readonly failed?: unknown }
 
 /** How records, deltas and a reset become items of the iteration. */
 interface ItemMaker<Item> {
@@ -88,30 +90,28 @@ async function* iterate<Item>(
     queue.push({ ended: true, failed })
   }
   const mostBytes = maxBuffered === Infinity ? Infinity : mostWaitingBytes
-  let bytes = 0
   const push = (items: readonly Item[], from: CommitSignal | DeltaEvent): void => {
-    if (queue.size >= maxBuffered || bytes >= mostBytes) return end(lagged(options))
+    if (queue.size >= maxBuffered || queue.bytes >= mostBytes) return end(lagged(options))
     // Whoever reads all as it comes pays for no measure: what is alone is taken next.
-    const isMeasured = 'size' in from || (queue.size > 0 && mostBytes < Infinity)
+    const isMeasured = 'size' in from || queue.size > 0
     const size = isMeasured ? sizeOf(from) / Math.max(1, items.length) : 0
-    bytes += size * items.length
-    for (const item of items) queue.push({ item, size })
+    for (const item of items) queue.push({ item }, size)
   }
-  const isFull = (): boolean => queue.size >= Math.min(maxBuffered, readAhead) || bytes >= readAheadBytes
+  const isFull = (): boolean => queue.size >= Math.min(maxBuffered, readAhead) || queue.bytes >= readAheadBytes
   const room = async (): Promise<void> => {
     while (isFull()) await queue.taken()
   }
   const restart = (path: readonly string[]): void => {
     try {
-      queue.push({ item: reset(path), size: 0 })
+      queue.push({ item: reset(path) })
     } catch (thrown) {
       end(thrown)
     }
   }
   try {
     stop = watch(backend, options, {
-      records: (committed) => push(records(committed), committed),
-      ...(delta && { delta: (event: DeltaEvent) => push(delta(event), event) }),
+      records: (committed) => push(records(ownOf(committed)), committed),
+      ...(delta && { delta: (event: DeltaEvent) => push(delta(copyOf(event)), event) }),
       reset: restart,
       isFull,
       room,
@@ -122,7 +122,6 @@ async function* iterate<Item>(
         if (next.failed === undefined) return
         throw next.failed
       }
-      bytes -= next.size
       yield next.item
     }
   } finally {
@@ -131,12 +130,19 @@ async function* iterate<Item>(
   }
 }
 
+/** As it would be read from the journal: what a reader makes of it is seen by nobody else, nor by the thread. */
+function ownOf(committed: CommitSignal): CommitSignal {
+  if ('size' in committed) return committed
+  const { thread, path, position, records } = committed
+  return { kind: 'committed', thread, path, position, records: records.map(copyOf) }
+}
+
 function sizeOf(from: CommitSignal | DeltaEvent): number {
   return 'kind' in from ? (from.size ?? textSize(from.records)) : textSize(from)
 }
 
 function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal): DurableEvent {
-  const origin = { thread, path, cursor: `${position}.${record.seq}` }
+  const origin = { thread, path: [...path], cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
     const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes } = record
     const { preliminaries, took } = record

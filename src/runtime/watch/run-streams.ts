@@ -129,8 +129,10 @@ async function* runEvents(
     if (event.type === 'tree.reset') throw removed(thread)
     const run = location?.run ?? ''
     active ||= beginsRun(event, location)
+    // Before it is given away: the reader may change it.
+    const isLast = ends(event, run)
     if (belongs(event, run, active)) yield event
-    if (ends(event, run)) return
+    if (isLast) return
   }
 }
 
@@ -154,8 +156,9 @@ async function* treeEvents(
     if (event.type === 'tree.reset') throw removed(thread)
     const own = event.thread === thread
     active ||= own && beginsRun(event, location)
+    const isLast = own && ends(event, run)
     if (own ? belongs(event, run, active) : active && event.path.includes(thread)) yield event
-    if (own && ends(event, run)) return
+    if (isLast) return
   }
 }
 

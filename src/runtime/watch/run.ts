@@ -6,6 +6,7 @@
  * - Consuming a run starts nothing: the turn runs whether anyone consumes it or not.
  */
 import { fromFailure } from '../../core/failure.js'
+import { copyOf } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import { checkOptions } from '../../core/options.js'
 import type { ThreadRecord } from '../../core/records/record.js'
@@ -124,7 +125,7 @@ function resultOf({ backend, closed }: RunServices, location: RunLocation, signa
     const abort = (): void => end(() => reject(signal?.reason))
     const take = (record: ThreadRecord): void => {
       const { result } = view.take(record)
-      if (result) end(() => resolve(result))
+      if (result) end(() => resolve(copyOf(result)))
     }
     const stop = watch(
       backend,

@@ -160,7 +160,7 @@ class Watch {
     if (!this.#concerns(signal.thread)) return
     if (this.#options.thread === undefined) this.#paths.set(signal.thread, signal.path)
     if (!this.#waiting) return this.#onCommit(signal)
-    if (this.#waiting.length < mostWaiting) this.#waiting.push(signal)
+    if (this.#waiting.length < mostWaiting && !this.#isFull) this.#waiting.push(signal)
     else this.#readAgain = true
   }
 
@@ -334,10 +334,18 @@ class Watch {
   async #takeEntry(entry: StoredEntry): Promise<void> {
     const { thread, position } = entry
     const path = await this.#pathOf(thread)
+    if (this.#isFull) this.#forgetWaiting()
     await this.#watcher.room?.()
     const size = entry.body.length
     if (size > longEntry) await nextTurn()
     this.#take({ kind: 'committed', thread, path, position, size, records: decode(thread, entry) }, lastOf(entry))
+  }
+
+  /** While a reader stands still nothing is kept for it. */
+  #forgetWaiting(): void {
+    if (!this.#waiting || this.#waiting.length === 0) return
+    this.#waiting = []
+    this.#readAgain = true
   }
 
   /** FW5: everything that is there now follows. */

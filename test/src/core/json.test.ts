@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SkeinError, fromFailure, isSkeinError, toFailure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
-import { canonical, toJson } from '../../../src/core/json.js'
+import { canonical, copyOf, toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 
 describe('json', () => {
@@ -39,6 +39,23 @@ describe('json', () => {
           expect(JSON.parse(JSON.stringify(json))).toEqual(json)
         },
       ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('a copy is what comes back from the journal, and shares nothing but texts', () => {
+    const odd = fc.oneof(
+      fc.constantFrom(-0, Number.NaN, Infinity, new Date(0), new Uint8Array(2), new URL('http://a.b'), undefined),
+      fc.anything({ withSparseArray: true, withNullPrototype: true, withDate: true }),
+      fc.constant(JSON.parse('{"__proto__":{"a":1},"toJSON":2}')),
+    )
+    fc.assert(
+      fc.property(fc.array(odd), fc.object(), (list, more) => {
+        const value = { list, more, none: undefined, run: () => 1 }
+        const copy: typeof value = copyOf(value)
+        expect(copy).toStrictEqual(JSON.parse(JSON.stringify(value)))
+        expect(copy.list).not.toBe(list)
+      }),
       { numRuns: 500 },
     )
   })

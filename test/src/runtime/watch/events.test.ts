@@ -5,6 +5,7 @@ import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 import type { DurableEvent, SkeinEvent } from '../../../../src/core/records/event.js'
 import type { Store } from '../../../../src/backend/port.js'
+import { createSkein, memory } from '../../../../src/index.js'
 
 /** Reads durable events until there are `count`. */
 async function take(events: AsyncIterable<SkeinEvent>, count: number): Promise<DurableEvent[]> {
@@ -135,6 +136,43 @@ onEveryStore('cursors', (world) => {
     expect(heard).toEqual(['thread.created'])
   })
 })
+
+it('FW1, R1: what a reader does with an event is seen by nobody else: no reader, no model, no store', async () => {
+  const script = ({ step }: { step: number }) =>
+    step < 2 ? { text: 'so', calls: [{ tool: 'look', args: { at: ['home'] } }] } : 'done'
+  const { app, model } = tinyApp({ script, tools: [looseTool('look', () => ({ seen: ['all'] }))] })
+  const skein = await createSkein({ app, backend: memory() })
+  const thread = await skein.threads.create({ agent: 'helper' })
+  const run = thread.send('go')
+  const heard: SkeinEvent[] = []
+  const readers = [run.fullStream, run.streams().fullStream, thread.events(), skein.events({ root: thread.id })]
+  const spoil = async (events: AsyncIterable<SkeinEvent>): Promise<void> => {
+    for await (const event of events) {
+      heard.push(structuredClone(event))
+      overwrite(event)
+      if (heard.at(-1)?.type === 'turn.ended') return
+    }
+  }
+  await Promise.all(readers.map(spoil))
+  const result = await run.result()
+  expect(result).toMatchObject({ text: 'done', usage: { inputTokens: 0 } })
+  overwrite(result)
+  await expect(run.result()).resolves.toMatchObject({ usage: { inputTokens: 0 } })
+  // Whatever was heard, live by a reader that spoils it or from the journal later, is the same.
+  const kept = await take(thread.events({ until: 'now' }), 100)
+  for (const event of heard) if ('seq' in event) expect(kept).toContainEqual(event)
+  expect(JSON.stringify([kept, await thread.messages(), model.requests])).not.toContain('spoilt')
+  await skein.close()
+})
+
+/** All that is below, whatever its type says. */
+function overwrite(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, field] of Object.entries(value)) {
+    overwrite(field)
+    if (typeof field !== 'object') Reflect.set(value, name, 'spoilt')
+  }
+}
 
 /** Loses the news of commits while `lost`; answers and everything else go through. */
 function losing(source: Store, lost: () => boolean): Store {

@@ -15,7 +15,7 @@ import { collect, quiet, turn, until } from '../../../helpers/deferred.js'
 /**
  * A store with threads of the tree `root`; each call commits one record of a thread, and tells of it unless it is lost.
  */
-async function tree(): Promise<{
+async function tree(text = ''): Promise<{
   readonly backend: Backend
   write(thread: string, told?: 'told' | 'lost'): Promise<void>
   /** The same, told when the function that it gives is called. */
@@ -39,7 +39,7 @@ async function tree(): Promise<{
     const record: ThreadRecord = {
       type: 'message.received',
       id: `${thread}${seq + 1}`,
-      text: '',
+      text,
       role: 'user',
       delivery: 'store',
       seq: seq + 1,
@@ -96,6 +96,16 @@ it('FW1, R2: what one thread lost is healed although another went on meanwhile',
   await backend.close()
 })
 
+/** The same store, and how often trees were read from it. */
+function countReads(backend: Backend): { readonly counted: Backend; reads(): number } {
+  let reads = 0
+  const readTree: Backend['journal']['readTree'] = (...args) => {
+    reads++
+    return backend.journal.readTree(...args)
+  }
+  return { counted: { ...backend, journal: { ...backend.journal, readTree } }, reads: () => reads }
+}
+
 const threads = ['root', 'child', 'other']
 
 it('FW1: of a tree each record is given once and in the order of the journal, however signals come', async () => {
@@ -135,17 +145,7 @@ it('FW1: of a tree each record is given once and in the order of the journal, ho
 
 it('FW1: what is told in its order is not read from the journal; a reader that is slow gets it from there', async () => {
   const { backend, write } = await tree()
-  let reads = 0
-  const counted = {
-    ...backend,
-    journal: {
-      ...backend.journal,
-      readTree: (...args: Parameters<Backend['journal']['readTree']>) => {
-        reads++
-        return backend.journal.readTree(...args)
-      },
-    },
-  }
+  const { counted, reads } = countReads(backend)
   const reader = follow(counted, { root: 'root' })[Symbol.asyncIterator]()
   const take = async (): Promise<unknown> => {
     const { value } = await reader.next()
@@ -154,15 +154,31 @@ it('FW1: what is told in its order is not read from the journal; a reader that i
   await write('root')
   expect(await take()).toBe('root 1')
   await quiet()
-  const before = reads
+  const before = reads()
   for (const thread of ['child', 'root', 'other']) await write(thread)
   expect([await take(), await take(), await take()]).toEqual(['child 1', 'root 2', 'other 1'])
-  expect(reads).toBe(before)
+  expect(reads()).toBe(before)
   for (let seq = 2; seq <= 40; seq++) await write('other')
   await quiet()
   // The reader has taken nothing meanwhile: what waits for it is in the journal, and is found there.
-  expect(reads).toBeGreaterThan(before)
+  expect(reads()).toBeGreaterThan(before)
   for (let seq = 2; seq <= 40; seq++) expect(await take()).toBe(`other ${seq}`)
+  await reader.return(undefined)
+  await backend.close()
+})
+
+it('FW1: of large commits that a reader does not take, few wait for it; the rest stays in the journal', async () => {
+  const { backend, write } = await tree('x'.repeat(2 ** 20))
+  const { counted, reads } = countReads(backend)
+  const reader = follow(counted, { root: 'root' })[Symbol.asyncIterator]()
+  await write('root')
+  await reader.next()
+  await quiet()
+  const before = reads()
+  for (let count = 0; count < 3; count++) await write('root')
+  await quiet()
+  expect(reads()).toBeGreaterThan(before)
+  for (const seq of [2, 3, 4]) expect(await reader.next()).toMatchObject({ value: { seq } })
   await reader.return(undefined)
   await backend.close()
 })
