@@ -3,6 +3,7 @@
  *
  * - Deltas of an attempt that has ended are dropped: they would be taken for those of the next attempt.
  */
+import { onAbort } from './abort.js'
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../port.js'
 
 /** A class: each literal with a getter gets a hidden class of its own, and a swarm creates thousands per second. */
@@ -22,8 +23,12 @@ export class ModelAttempt implements ModelCallOptions {
     return this.#call.signal
   }
 
-  get restarted(): ModelCallOptions['restarted'] {
-    return this.#call.restarted
+  onAbort(listener: (reason: Error) => void): () => void {
+    return onAbort(this.#call, listener)
+  }
+
+  restarted(): void {
+    this.#call.restarted?.()
   }
 
   waiting(wait: ModelWait): void {
@@ -34,6 +39,7 @@ export class ModelAttempt implements ModelCallOptions {
     this.#call.heard?.()
   }
 
+  /** A field: a model may take it out of the options. */
   readonly emit = (delta: ModelDelta): void => {
     if (!this.#live) return
     this.#onDelta?.()

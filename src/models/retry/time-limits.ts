@@ -8,6 +8,7 @@
 import { createCancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
+import { onAbort } from './abort.js'
 import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
 
 export interface TimeLimits {
@@ -43,9 +44,16 @@ class Watchdog {
       timed.timedOut = reject
       this.#calls.add(timed)
       this.#arm(this.#dueOf(timed))
-      attempted(() => ask(timed))
-        .then(resolve, reject)
-        .finally(() => this.#leave(timed))
+      attempted(() => ask(timed)).then(
+        (reply) => {
+          this.#leave(timed)
+          resolve(reply)
+        },
+        (thrown: unknown) => {
+          this.#leave(timed)
+          reject(thrown)
+        },
+      )
     })
   }
 
@@ -120,20 +128,23 @@ class TimedCall implements ModelCallOptions {
     this.startedAt = this.heardAt = clock.now()
   }
 
-  /** Lazy, because reading the signal of the call creates it. */
   get signal(): AbortSignal {
-    const outer = this.#call.signal
-    if (!this.#stopListening) {
-      const abort = (): void => this.#cancel.abort(outer.reason)
-      this.#stopListening = () => outer.removeEventListener('abort', abort)
-      if (outer.aborted) abort()
-      else outer.addEventListener('abort', abort, { once: true })
-    }
+    this.#listen()
     return this.#cancel.signal
   }
 
-  get restarted(): ModelCallOptions['restarted'] {
-    return this.#call.restarted
+  onAbort(listener: (reason: Error) => void): () => void {
+    this.#listen()
+    return this.#cancel.onAbort(listener)
+  }
+
+  /** Only where somebody wants to know: many calls end before. */
+  #listen(): void {
+    this.#stopListening ??= onAbort(this.#call, (reason) => this.#cancel.abort(reason))
+  }
+
+  restarted(): void {
+    this.#call.restarted?.()
   }
 
   waiting(wait: ModelWait): void {
@@ -144,6 +155,7 @@ class TimedCall implements ModelCallOptions {
     this.heardAt = this.#clock.now()
   }
 
+  /** A field: a model may take it out of the options. */
   readonly emit = (delta: ModelDelta): void => {
     this.heardAt = this.#clock.now()
     this.#call.emit(delta)

@@ -61,7 +61,7 @@ export class ModelCall implements RunningEffect {
     const model = known instanceof Promise ? await known : known
     const after = services.hooks?.of(state.agent, state.turn?.session?.side).after_step
     if (after?.some(({ show }) => show === 'after')) this.#stream.withhold()
-    const request = toRequest(setup, state, { envs, read: this.#read })
+    const request = toRequest(setup, state, services)
     const call = (): Promise<ModelReply> => model.call(request, this.#stream)
     const answer = await (services.observing?.within(state, modelKey(this.#step), call) ?? call())
     const { took } = this.#stream
@@ -87,8 +87,6 @@ export class ModelCall implements RunningEffect {
     this.#stream.replace(reply.text)
     return toLanding(services, setup, { step, reply, state, cancel, took, ...defined({ acted: asked?.acted, block }) })
   }
-
-  readonly #read = (hash: string): Promise<Uint8Array | undefined> => readMedia(this.#services.blobs, hash)
 
   #failed(thrown: unknown): Landing {
     const failure = toFailure(thrown, 'MODEL_REJECTED')
