@@ -21,7 +21,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import type { Json } from '../../../src/core/json.js'
 import type { SideName } from '../../../src/core/records/message.js'
-import type { Took } from '../../../src/core/took.js'
+import type { Took } from '../../../src/core/records/took.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
 
 export interface Slot {
@@ -150,7 +150,8 @@ export function createSlots(
 ): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
   const slots = {
-    items: [] as Slot[],
+    // Not pushed one by one: that would make room for 17.
+    items: calls.map((call) => firstSlot(call, at)),
     open: 0,
     held: 0,
     heldByChildren: 0,
@@ -171,23 +172,25 @@ export function createSlots(
       slots.decides = true
       slots.said = text
     }
-    if (call.refused) slots.items.push(createSlot(call, { ok: false, failure: call.refused }))
-    else if (call.answered !== undefined) slots.items.push(createSlot(call, { ok: true, value: call.answered }))
-    else {
-      const slot = createSlot(call)
-      if (call.hold) {
-        slot.hold = heldAt(call.hold, at)
-        slot.passed = true
-      }
-      slots.items.push(slot)
-      slots.open++
-      if (!call.child) slots.own++
-      if (call.hold) slots.held++
-      if (call.hold?.deadlineMs !== undefined) slots.deadlines = true
-      if (needsOrder(call)) slots.ordered = true
-    }
+    if (call.refused || call.answered !== undefined) continue
+    slots.open++
+    if (!call.child) slots.own++
+    if (call.hold) slots.held++
+    if (call.hold?.deadlineMs !== undefined) slots.deadlines = true
+    if (needsOrder(call)) slots.ordered = true
   }
   return slots
+}
+
+function firstSlot(call: RecordedCall, at: number): Slot {
+  if (call.refused) return createSlot(call, { ok: false, failure: call.refused })
+  if (call.answered !== undefined) return createSlot(call, { ok: true, value: call.answered })
+  const slot = createSlot(call)
+  if (call.hold) {
+    slot.hold = heldAt(call.hold, at)
+    slot.passed = true
+  }
+  return slot
 }
 
 /** The call starts, or is answered, only when the calls before it are settled. */

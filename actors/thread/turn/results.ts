@@ -12,6 +12,7 @@ import type { Media } from '../../../src/core/media.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
 import type { CallDecided, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import type { MessageRules } from '../../../src/core/records/stop.js'
+import { noItems, withEntry, withItem } from '../../../src/core/lists.js'
 import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
 import { noteRecent, stopAtRepetition } from '../decide/repetition.js'
@@ -38,7 +39,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     if (state.child?.gives && state.turn)
       (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
-      state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
+      state.values = withEntry(state.values, archiveKey(callId(step, index)), { value: outcome.whole, version: 1 })
       state.archived++
     }
     state.transcript.items.push(
@@ -185,9 +186,9 @@ function joined(before: MessageRules = {}, rules: MessageRules): MessageRules {
 
 export function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
-  const rest = []
+  let rest: QueuedMessage[] = noItems
   for (const queued of state.queue) {
-    if (mustWait(state.turn, queued)) rest.push(queued)
+    if (mustWait(state.turn, queued)) rest = withItem(rest, queued)
     else readQueued(state, queued)
   }
   state.queue = rest
