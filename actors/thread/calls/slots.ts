@@ -37,37 +37,40 @@ export interface Slot {
   given: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string } | undefined
   verdict: CallSettled['verdict'] | undefined
   /** Its intent is recorded: the body may have run. */
-  began: true | undefined
-  beganAt: number | undefined
+  began?: true | undefined
+  beganAt?: number | undefined
   /** Set while the call waits for someone. */
   hold: HeldSlot | undefined
   /** Its body waits for its turn, behind a call that waits for someone. */
-  parked: true | undefined
+  parked?: true | undefined
   /** The child that answers it was called. */
   sent: true | undefined
   /** This thread's files when the child got its copy of them. */
-  base: FrozenTree | undefined
+  base?: FrozenTree | undefined
   /** The child has reported: its files are to be merged, at the call's turn. */
-  join: { readonly outcome: Outcome; readonly tree: FrozenTree } | undefined
+  join?: { readonly outcome: Outcome; readonly tree: FrozenTree } | undefined
   /** It was held once: calls behind it may have started, and are not called back. */
   passed: true | undefined
   /** It was approved with other args than the model gave. */
-  edited: true | undefined
+  edited?: true | undefined
   /** What the person gave; the tool makes its result of it. */
-  answer: { readonly output: Json } | undefined
+  answer?: { readonly output: Json } | undefined
   /** What it read had changed: it runs once more, at its turn. */
-  again: true | undefined
+  again?: true | undefined
   /** Hosts that died while it was under way (`call.tried`). */
-  tries: number | undefined
+  tries?: number | undefined
   /** Its hooks have decided, or are not asked any more. */
-  checked: true | undefined
+  checked?: true | undefined
   /** When its body or its child began, and when it was answered; how long its body took. For people, not for rules. */
   startedAt: number | undefined
   endedAt: number | undefined
   took: Took | undefined
 }
 
-/** All fields from the beginning: slots of one shape are fast to read. */
+/**
+ * What most calls have, from the beginning: slots of one shape are fast to read. The other fields are there when they
+ * are set: a host has a slot for every child that is at work, and every watcher of its parent has another.
+ */
 function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
   return {
     call,
@@ -77,19 +80,9 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
     media: undefined,
     given: undefined,
     verdict: undefined,
-    began: undefined,
-    beganAt: undefined,
     hold: undefined,
-    parked: undefined,
     sent: undefined,
-    base: undefined,
-    join: undefined,
     passed: undefined,
-    edited: undefined,
-    answer: undefined,
-    again: undefined,
-    tries: undefined,
-    checked: undefined,
     startedAt: undefined,
     endedAt: undefined,
     took: undefined,

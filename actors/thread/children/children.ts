@@ -111,7 +111,7 @@ function beginCall(state: ThreadState, record: ChildCalled & { readonly at: numb
     return true
   }
   startChild(state, start)
-  slot.base = start.base
+  if (start.base) slot.base = start.base
   if (start.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
   else fillByChild(slots, slot, started(start.call))
   return true

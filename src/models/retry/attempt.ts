@@ -4,7 +4,7 @@
  * - Deltas of an attempt that has ended are dropped: they would be taken for those of the next attempt.
  */
 import { onAbort } from './abort.js'
-import type { ModelCallOptions, ModelDelta, ModelWait } from '../port.js'
+import type { ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
 
 /** A class: each literal with a getter gets a hidden class of its own, and a swarm creates thousands per second. */
 export class ModelAttempt implements ModelCallOptions {
@@ -49,5 +49,14 @@ export class ModelAttempt implements ModelCallOptions {
   /** The attempt failed: its deltas are dropped from now on. */
   end(): void {
     this.#live = false
+  }
+}
+
+/** A model written by the app may throw synchronously, or return no promise. */
+export function attempted(ask: () => Promise<ModelReply>): Promise<ModelReply> {
+  try {
+    return Promise.resolve(ask())
+  } catch (thrown) {
+    return Promise.reject(thrown)
   }
 }

@@ -9,6 +9,7 @@ import { createCancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import { onAbort } from './abort.js'
+import { attempted } from './attempt.js'
 import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
 
 export interface TimeLimits {
@@ -100,15 +101,6 @@ class Watchdog {
     const what = limit === 'idle' ? silent : `it was not done after ${totalMs / 1_000} s (timeouts.totalMs)`
     const message = `model ${this.#model} did not answer in time: ${what}; the same request may succeed later`
     return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data: { model: this.#model, timeout: limit } })
-  }
-}
-
-/** A model written by the app may throw synchronously, or return no promise. */
-function attempted(ask: () => Promise<ModelReply>): Promise<ModelReply> {
-  try {
-    return Promise.resolve(ask())
-  } catch (thrown) {
-    return Promise.reject(thrown)
   }
 }
 
