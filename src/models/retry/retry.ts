@@ -83,7 +83,7 @@ class RetriedCall {
     const { gate } = this.#options
     if (++this.#attempts > 1) this.#call.restarted?.()
     const own = new ModelAttempt(this.#call, pass && ((): void => gate.letIn(pass)))
-    return attempted(() => this.#model.call(this.#request, own)).then(
+    return attempted(this.#model, this.#request, own).then(
       (reply) => {
         gate.letIn(pass)
         gate.end(pass)

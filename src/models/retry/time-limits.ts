@@ -10,7 +10,7 @@ import type { Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import { onAbort } from './abort.js'
 import { attempted } from './attempt.js'
-import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
+import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelRequest, ModelWait } from '../port.js'
 
 export interface TimeLimits {
   /** Some models think for minutes before their first delta. */
@@ -21,31 +21,31 @@ export interface TimeLimits {
 export const defaultTimeLimits: TimeLimits = { idleMs: 300_000, totalMs: 1_800_000 }
 
 export function withTimeLimits(model: Model, limits: TimeLimits, clock: Clock): Model {
-  const watchdog = new Watchdog(model.name, limits, clock)
-  return { name: model.name, call: (request, call) => watchdog.follow(call, (timed) => model.call(request, timed)) }
+  const watchdog = new Watchdog(model, limits, clock)
+  return { name: model.name, call: (request, call) => watchdog.follow(request, call) }
 }
 
 class Watchdog {
-  readonly #model: string
+  readonly #model: Model
   readonly #limits: TimeLimits
   readonly clock: Clock
   readonly #calls = new Set<TimedCall>()
   #cancelWake: (() => void) | undefined
   #wakesAt = Infinity
 
-  constructor(model: string, limits: TimeLimits, clock: Clock) {
+  constructor(model: Model, limits: TimeLimits, clock: Clock) {
     this.#model = model
     this.#limits = limits
     this.clock = clock
   }
 
-  follow(call: ModelCallOptions, ask: (timed: ModelCallOptions) => Promise<ModelReply>): Promise<ModelReply> {
+  follow(request: ModelRequest, call: ModelCallOptions): Promise<ModelReply> {
     const timed = new TimedCall(call, this.clock)
     return new Promise<ModelReply>((resolve, reject) => {
       timed.timedOut = reject
       this.#calls.add(timed)
       this.#arm(this.#dueOf(timed))
-      attempted(() => ask(timed)).then(
+      attempted(this.#model, request, timed).then(
         (reply) => {
           this.#leave(timed)
           resolve(reply)
@@ -99,8 +99,9 @@ class Watchdog {
     const { idleMs, totalMs } = this.#limits
     const silent = `nothing was heard of it for ${idleMs / 1_000} s (timeouts.idleMs)`
     const what = limit === 'idle' ? silent : `it was not done after ${totalMs / 1_000} s (timeouts.totalMs)`
-    const message = `model ${this.#model} did not answer in time: ${what}; the same request may succeed later`
-    return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data: { model: this.#model, timeout: limit } })
+    const model = this.#model.name
+    const message = `model ${model} did not answer in time: ${what}; the same request may succeed later`
+    return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data: { model, timeout: limit } })
   }
 }
 
