@@ -39,7 +39,6 @@ import { positionAt } from './position.js'
 import type { Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
-import type { RecentCall } from './decide/repetition.js'
 import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
@@ -73,8 +72,8 @@ export interface Turn {
   rules: TurnRules | undefined
   /** What its messages say about it. */
   messageRules: MessageRules | undefined
-  /** The last answered calls, where repetition is looked for. */
-  recent: RecentCall[] | undefined
+  /** The last answered calls, where repetition is looked for: their keys (decide/repetition.ts). */
+  recent: readonly number[] | undefined
   /** Why the turn ends when the calls of its step are answered, and a detail for people. */
   stop: StopReason | undefined
   detail: string | undefined

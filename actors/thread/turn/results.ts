@@ -5,7 +5,7 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
-import { callId, failureText, resultText } from '../../../src/core/records/message.js'
+import { callId, failureText, resultId, resultText, stepId } from '../../../src/core/records/message.js'
 import type { ProviderParts } from '../../../src/core/records/provider-parts.js'
 import { mediaAt } from '../../../src/core/media.js'
 import type { Media } from '../../../src/core/media.js'
@@ -89,7 +89,7 @@ export interface StepSpeech {
 /** A model's reply as the transcript has it. */
 export function stepMessage({ step, at, text, calls, reasoning, kept, side, label }: StepSpeech): Message {
   return {
-    id: `step_${step}`,
+    id: stepId(step),
     role: 'assistant',
     text,
     at,
@@ -127,7 +127,7 @@ function resultMessage(slot: Slot, outcome: Outcome, result: Result): Message {
   const { step, index, at, side, attachments } = result
   const media = slot.media && result.media ? [...slot.media, ...result.media] : (slot.media ?? result.media)
   return {
-    id: `result_${step}_${index}`,
+    id: resultId(step, index),
     role: 'tool',
     call: callId(step, index),
     tool: slot.call.tool,
