@@ -9,6 +9,7 @@
  * - A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import { defined } from '../../../src/core/defined.js'
+import { noItems, withItem } from '../../../src/core/lists.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import type {
@@ -155,7 +156,7 @@ export function createSlots(
     drained: 0,
     ordered: false,
     deadlines: false,
-    needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])),
+    needing: needingOf(calls),
     decides: false,
     said: '',
     ...defined({ handoff, side, label }),
@@ -173,6 +174,12 @@ export function createSlots(
     if (needsOrder(call)) slots.ordered = true
   }
   return slots
+}
+
+function needingOf(calls: readonly RecordedCall[]): readonly number[] {
+  let needing: number[] = noItems
+  for (const [index, { needs, refused }] of calls.entries()) if (needs && !refused) needing = withItem(needing, index)
+  return needing
 }
 
 function firstSlot(call: RecordedCall, at: number): Slot {

@@ -105,14 +105,17 @@ class Watchdog {
   }
 }
 
+const ignored = (): void => undefined
+
 /** A class and no literal: a swarm creates thousands per second. */
 class TimedCall implements ModelCallOptions {
   readonly #call: ModelCallOptions
   readonly #clock: Clock
   readonly #cancel = createCancel()
+  #emit: ModelCallOptions['emit'] | undefined
   readonly startedAt: number
   heardAt: number
-  timedOut: (error: SkeinError) => void = () => undefined
+  timedOut: (error: SkeinError) => void = ignored
   #stopListening: (() => void) | undefined
 
   constructor(call: ModelCallOptions, clock: Clock) {
@@ -148,10 +151,12 @@ class TimedCall implements ModelCallOptions {
     this.heardAt = this.#clock.now()
   }
 
-  /** A field: a model may take it out of the options. */
-  readonly emit = (delta: ModelDelta): void => {
-    this.heardAt = this.#clock.now()
-    this.#call.emit(delta)
+  /** No method: a model may take it out of the options. */
+  get emit(): ModelCallOptions['emit'] {
+    return (this.#emit ??= (delta: ModelDelta): void => {
+      this.heardAt = this.#clock.now()
+      this.#call.emit(delta)
+    })
   }
 
   fail(error: SkeinError): void {
