@@ -23,6 +23,7 @@ import type {
 import { pastKey } from '../../src/core/records/travel.js'
 import type { Past } from '../../src/core/records/travel.js'
 import { thawTree } from '../../src/core/tree.js'
+import { withItem } from '../../src/core/lists.js'
 import { withAttachments } from './children/attachments.js'
 import { childCalled, childReported, childRestarted, childrenStopped } from './children/children.js'
 import { absorbOfVariables } from './variables.js'
@@ -251,7 +252,7 @@ function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly 
 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
-  if (replyTo) state.pendingReplies.push({ message: id, ...replyTo })
+  if (replyTo) state.pendingReplies = withItem(state.pendingReplies, { message: id, ...replyTo })
   if (record.grant) addGrant(state, record.grant)
   const {
     text: said,
@@ -265,6 +266,7 @@ function receive(state: ThreadState, record: MessageReceived & { readonly at: nu
   })
   const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
   if (delivery === 'store' && !state.turn) readQueued(state, { message })
-  else state.queue.push({ message, delivery, ...defined({ rules: record.rules, trace: record.trace }) })
+  else
+    state.queue = withItem(state.queue, { message, delivery, ...defined({ rules: record.rules, trace: record.trace }) })
   return true
 }

@@ -34,11 +34,11 @@ import { emptyTree } from '../../src/core/tree.js'
 import type { DirNode } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 import type { ModelUsage, Usage } from '../../src/core/usage.js'
+import { noEntries, noItems, noKeys } from '../../src/core/lists.js'
 import { positionAt } from './position.js'
 import type { Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
-import type { RecentCall } from './decide/repetition.js'
 import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
@@ -72,8 +72,8 @@ export interface Turn {
   rules: TurnRules | undefined
   /** What its messages say about it. */
   messageRules: MessageRules | undefined
-  /** The last answered calls, where repetition is looked for. */
-  recent: RecentCall[] | undefined
+  /** The last answered calls, where repetition is looked for: their keys (decide/repetition.ts). */
+  recent: readonly number[] | undefined
   /** Why the turn ends when the calls of its step are answered, and a detail for people. */
   stop: StopReason | undefined
   detail: string | undefined
@@ -180,12 +180,11 @@ export interface PendingReply extends ReplyTo {
 
 export interface MessageEdit {
   readonly id: string
-  /** Absent: the message is removed, or hidden as it is. */
-  readonly text?: string
-  /** No model reads it; people do. */
-  readonly hidden?: true
-  /** The record that says so. */
+  /** Of the record that says so. */
   readonly seq: number
+  /** Absent: the message is removed, or, where it is hidden, as it was: people read it, no model does. */
+  readonly text?: string
+  readonly hidden?: true
 }
 
 export interface QueuedMessage {
@@ -255,7 +254,7 @@ export interface ThreadState {
   queuedCalls: QueuedCall[]
   files: DirNode
   /** By reference. Little for each: a parent may have thousands. */
-  children: Map<string, Child>
+  children: ReadonlyMap<string, Child>
   /** How many children of each agent were ever asked for: references are never used twice. */
   childCounters: Record<string, number>
   /** Children that are at work. */
@@ -328,48 +327,48 @@ export function createState(id: string): ThreadState {
     agent: '',
     parent: undefined,
     path: [id],
-    tags: [],
+    tags: noItems,
     createdAt: 0,
     updatedAt: 0,
     opening: undefined,
     title: undefined,
-    voices: [],
+    voices: noItems,
     step: 0,
     stepAt: 0,
     turn: undefined,
     lastTurn: undefined,
     slots: createSlots([]),
-    queue: [],
-    queuedCalls: [],
+    queue: noItems,
+    queuedCalls: noItems,
     files: emptyTree,
-    children: new Map(),
-    childCounters: {},
+    children: noKeys,
+    childCounters: noEntries,
     working: 0,
     living: 0,
-    retries: [],
-    dead: {},
+    retries: noItems,
+    dead: noEntries,
     effects: 0,
-    unknownEffects: {},
-    toStop: [],
+    unknownEffects: noEntries,
+    toStop: noItems,
     child: undefined,
-    pendingReplies: [],
-    outbox: [],
+    pendingReplies: noItems,
+    outbox: noItems,
     mailsToParent: 0,
     envOfStep: undefined,
     env: noEnv,
-    requests: {},
+    requests: noEntries,
     archived: 0,
-    values: {},
+    values: noEntries,
     accepted: new Map(),
     usage: noUsage,
     usageBelow: noUsage,
-    byModel: [],
-    unreported: [],
+    byModel: noItems,
+    unreported: noItems,
     budget: undefined,
     parentKnowsEnd: false,
-    contexts: {},
+    contexts: noEntries,
     said: 0,
-    edits: [],
+    edits: noItems,
     lineage: noLineage,
     transcript: { skipped: 0, items: [] },
   }

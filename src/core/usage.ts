@@ -1,6 +1,7 @@
 /**
  * Usage: tokens and cost that were spent. It only grows; budgets (what may be spent) are in budget.ts.
  */
+import { withItem } from './lists.js'
 
 export interface Usage {
   readonly inputTokens: number
@@ -39,12 +40,13 @@ function both(field: 'cachedInputTokens' | 'cacheWriteTokens' | 'reasoningTokens
 
 const none: Partial<Usage> = {}
 
-/** Adds in place. A list and no object, because a provider may call its model `__proto__`. */
-export function addByModel(list: ModelUsage[], usage: ModelUsage): void {
+/** Adds to what the list has of the model. A list and no object, because a provider may call its model `__proto__`. */
+export function addByModel(list: ModelUsage[], usage: ModelUsage): ModelUsage[] {
   const at = list.findIndex(({ model }) => model === usage.model)
   const known = list[at]
-  if (known) list[at] = { model: usage.model, ...addUsage(known, usage) }
-  else list.push(usage)
+  if (!known) return withItem(list, usage)
+  list[at] = { model: usage.model, ...addUsage(known, usage) }
+  return list
 }
 
 export function sumUsage(list: readonly Usage[]): Usage {

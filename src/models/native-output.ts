@@ -10,6 +10,7 @@
 import { defined } from '../core/defined.js'
 import { isObject } from '../core/json.js'
 import type { Message } from '../core/records/message.js'
+import { onAbort } from './retry/abort.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest, ToolSpec } from './port.js'
 
 /** `native`: where `response` is the only tool. `native_with_tools`: also beside others. */
@@ -58,6 +59,7 @@ async function ask(model: Model, request: ModelRequest, options: ModelCallOption
     get signal() {
       return options.signal
     },
+    onAbort: (listener) => onAbort(options, listener),
     emit(delta) {
       if (delta.type !== 'text') return emit(delta)
       if (isOnly) emit({ type: 'call', index: 0, tool: output, text: delta.text })

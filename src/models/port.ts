@@ -95,6 +95,11 @@ export interface ModelWait {
 /** Read its fields by name: a spread would lack those that are getters, such as the lazily created signal. */
 export interface ModelCallOptions {
   readonly signal: AbortSignal
+  /**
+   * The same as a listener on `signal`, without creating it: it is called once, at once if the call was aborted before.
+   * Returns a function that removes it.
+   */
+  onAbort?(listener: (reason: Error) => void): () => void
   readonly emit: (delta: ModelDelta) => void
   /** Called before each further attempt (a retry, a fallback): the deltas so far are void. */
   readonly restarted?: (() => void) | undefined

@@ -72,7 +72,7 @@ export function scriptedModel(script: Script | readonly ScriptedReply[], options
         const reply = play(request)
         if (typeof reply === 'string') return Promise.resolve(replyAtOnce({ text: reply }, call))
         if (isStream(reply)) return streamed(reply, call)
-        if (isPromise(reply)) return abortable(reply, call.signal).then((late) => replyAtOnce(replyFields(late), call))
+        if (isPromise(reply)) return abortable(reply, call).then((late) => replyAtOnce(replyFields(late), call))
         return Promise.resolve(replyAtOnce(reply, call))
       } catch (thrown) {
         return Promise.reject(thrown)
@@ -122,13 +122,13 @@ function replyAtOnce(reply: ReplyFields, { emit }: ModelCallOptions): ModelReply
 }
 
 async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<ModelReply> {
-  const { signal, emit } = options
+  const { emit } = options
   const iterator = pieces[Symbol.asyncIterator]()
   let text = ''
   let reasoning = ''
   try {
     for (;;) {
-      const { done, value } = await abortable(iterator.next(), signal)
+      const { done, value } = await abortable(iterator.next(), options)
       if (done) {
         const { text: lastText, reasoning: lastReasoning, ...last } = replyFields(value)
         const rest = {

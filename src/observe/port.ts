@@ -8,7 +8,7 @@
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { CallSettled, FinishReason, StopReason } from '../core/records/record.js'
-import type { Took } from '../core/took.js'
+import type { Took } from '../core/records/took.js'
 import type { Usage } from '../core/usage.js'
 
 /** A stretch of time in the life of a thread, which is over. */

@@ -53,7 +53,7 @@ export class Today {
   }
 
   requestOf(state: ThreadState): ModelRequest {
-    return toRequest(this.setupOf(state), state, { envs: this.envs, read: this.#read })
+    return toRequest(this.setupOf(state), state, { envs: this.envs, readMedia: this.#read })
   }
 
   /** The reply as it is recorded now; undefined where the thread does not wait for one. */

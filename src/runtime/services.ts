@@ -12,7 +12,7 @@ import type { DeltaEvent } from '../core/records/event.js'
 import type { SideName } from '../core/records/message.js'
 import type { ThreadRecord } from '../core/records/record.js'
 import type { FileQuota } from '../core/tree.js'
-import type { Model } from '../models/port.js'
+import type { Model, ModelRequest } from '../models/port.js'
 import type { Pool } from '../pool/port.js'
 import type { OrphanedCalls } from './effects/orphaned-calls.js'
 import type { HostEvent } from './host/host.js'
@@ -74,6 +74,8 @@ export interface Services {
   readonly pool: Pool
   readonly clock: Clock
   readonly blobs: Blobs
+  /** What a model may be shown: the bytes of a hash. One function for all requests. */
+  readonly readMedia: NonNullable<ModelRequest['read']>
   readonly journal: Pick<Journal, 'read'>
   readonly envs: Environments
   /** What the files of one thread may hold. */

@@ -14,6 +14,7 @@ import type { HostGauges } from '../observe/port.js'
 import type { AppSource } from './app/load.js'
 import { createEndpoints } from './endpoints.js'
 import type { ThreadEndpoints } from './endpoints.js'
+import { readMedia } from './effects/model-call.js'
 import { createModelGates } from './effects/model-gates.js'
 import type { ModelGates } from './effects/model-gates.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
@@ -152,6 +153,7 @@ function createServices({ served, settings, backend, quotas, observing }: Servic
     pool: served.pool,
     clock,
     blobs: backend.blobs,
+    readMedia: (hash) => readMedia(backend.blobs, hash),
     journal: backend.journal,
     leaseMs,
     orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),

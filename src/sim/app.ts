@@ -77,7 +77,7 @@ function slowModel(name: string, model: Model, services: AppServices): Model {
     name: model.name,
     async call(request, options) {
       witness.modelAsked(request.thread, request.messages)
-      await abortable(sleepBy(clock, draws.between(...latencyMs)), options.signal)
+      await abortable(sleepBy(clock, draws.between(...latencyMs)), options)
       const times = away.get(request.thread) ?? 0
       away.set(request.thread, 0)
       if (times < mostAway && plan.draw('models', `${name} fails in ${request.thread}`)) {
@@ -85,7 +85,7 @@ function slowModel(name: string, model: Model, services: AppServices): Model {
         if (plan.stream('hangs').chance(0.3) && !hung.has(request.thread)) {
           hung.add(request.thread)
           // Its time limit ends it.
-          await abortable(new Promise<never>(() => undefined), options.signal)
+          await abortable(new Promise<never>(() => undefined), options)
         }
         throw new SkeinError('MODEL_UNAVAILABLE', `${name} is away in this simulation`, { retry: true })
       }

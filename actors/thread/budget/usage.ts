@@ -10,6 +10,7 @@ import type { FailureCode } from '../../../src/core/failure.js'
 import type { Fact, ModelReplied, ReportSent, Spent } from '../../../src/core/records/record.js'
 import { addByModel, addUsage, sumUsage } from '../../../src/core/usage.js'
 import type { ModelUsage } from '../../../src/core/usage.js'
+import { noItems } from '../../../src/core/lists.js'
 import type { Slot } from '../calls/slots.js'
 import { reportOf, applyReport, owesParent, pay, takeBack } from './budget.js'
 import { hasEnded } from '../state.js'
@@ -37,9 +38,9 @@ export function addUsageBelow(state: ThreadState, spent: Spent | undefined): voi
 function note(state: ThreadState, usage: readonly ModelUsage[]): void {
   for (const each of usage) {
     if (each.inputTokens === 0 && each.outputTokens === 0 && each.costUsd === 0) continue
-    addByModel(state.byModel, each)
+    state.byModel = addByModel(state.byModel, each)
     // A root reports to nobody.
-    if (state.child) addByModel(state.unreported, each)
+    if (state.child) state.unreported = addByModel(state.unreported, each)
   }
 }
 
@@ -63,7 +64,7 @@ export function unreported(state: ThreadState, all: boolean): { readonly spent?:
 /** What the report says is no longer unreported. */
 export function noteReport(state: ThreadState, { spent, over, to }: ReportSent): void {
   state.mailsToParent += to.length
-  state.unreported = []
+  state.unreported = noItems
   state.effects = 0
   if (over) state.parentKnowsEnd = true
   applyReport(state, spent ?? { byModel: [] })

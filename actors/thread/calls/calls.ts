@@ -15,6 +15,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import { applySchedules, schedulesKey } from '../../../src/core/records/schedule.js'
 import { applyChanges } from '../../../src/core/tree.js'
+import { withEntry, withItem } from '../../../src/core/lists.js'
 import { countOutcome } from '../decide/policy.js'
 import { deniedOutcome, takeResults } from '../turn/results.js'
 import { close, edit, fill, hold, release, settle } from './slots.js'
@@ -64,9 +65,14 @@ function applyLanded(
   if (changes) applyValueChanges(state, changes, state.stepAt)
   const { side } = state.slots
   for (const call of queued ?? [])
-    state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...defined({ side }) })
+    state.queuedCalls = withItem(state.queuedCalls, {
+      call,
+      run: state.turn?.run ?? '',
+      notBefore: 0,
+      ...defined({ side }),
+    })
   if (attached && state.turn) state.turn.attachments = [...new Set([...(state.turn.attachments ?? []), ...attached])]
-  for (const saying of told ?? []) state.outbox.push(saying)
+  for (const saying of told ?? []) state.outbox = withItem(state.outbox, saying)
   messages?.forEach(({ text, silent }, number) => {
     const message: Message = {
       id: `said_${step}_${index}_${number}`,
@@ -75,7 +81,7 @@ function applyLanded(
       at: state.updatedAt,
       ...defined({ silent, to: side }),
     }
-    state.queue.push({ message, delivery: 'steer' })
+    state.queue = withItem(state.queue, { message, delivery: 'steer' })
   })
 }
 
@@ -89,10 +95,11 @@ export function applyValueChanges(state: ThreadState, { files, values, schedules
   return true
 }
 
-function setValue({ values }: ThreadState, key: string, value: Json | undefined): void {
-  if (key.startsWith(kvSpace)) values[kvKey] = { version: (values[kvKey]?.version ?? 0) + 1 }
-  const version = (values[key]?.version ?? 0) + 1
-  values[key] = value === undefined ? { version } : { value, version }
+function setValue(state: ThreadState, key: string, value: Json | undefined): void {
+  const next = (of: string): number => (state.values[of]?.version ?? 0) + 1
+  if (key.startsWith(kvSpace)) state.values = withEntry(state.values, kvKey, { version: next(kvKey) })
+  const version = next(key)
+  state.values = withEntry(state.values, key, value === undefined ? { version } : { value, version })
 }
 
 /** Nothing that was scheduled happens any more. */
@@ -105,7 +112,7 @@ export function queueCall(
   { call, run, by, schedule }: CallQueued & { readonly by?: string },
 ): true {
   const notBefore = state.turn && state.position.work === 'thinking' ? state.step + 1 : 0
-  state.queuedCalls.push({
+  state.queuedCalls = withItem(state.queuedCalls, {
     call,
     run,
     notBefore,

@@ -9,6 +9,7 @@
  * - A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import { defined } from '../../../src/core/defined.js'
+import { noItems, withItem } from '../../../src/core/lists.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import type {
@@ -21,7 +22,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import type { Json } from '../../../src/core/json.js'
 import type { SideName } from '../../../src/core/records/message.js'
-import type { Took } from '../../../src/core/took.js'
+import type { Took } from '../../../src/core/records/took.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
 
 export interface Slot {
@@ -37,37 +38,40 @@ export interface Slot {
   given: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string } | undefined
   verdict: CallSettled['verdict'] | undefined
   /** Its intent is recorded: the body may have run. */
-  began: true | undefined
-  beganAt: number | undefined
+  began?: true | undefined
+  beganAt?: number | undefined
   /** Set while the call waits for someone. */
   hold: HeldSlot | undefined
   /** Its body waits for its turn, behind a call that waits for someone. */
-  parked: true | undefined
+  parked?: true | undefined
   /** The child that answers it was called. */
   sent: true | undefined
   /** This thread's files when the child got its copy of them. */
-  base: FrozenTree | undefined
+  base?: FrozenTree | undefined
   /** The child has reported: its files are to be merged, at the call's turn. */
-  join: { readonly outcome: Outcome; readonly tree: FrozenTree } | undefined
+  join?: { readonly outcome: Outcome; readonly tree: FrozenTree } | undefined
   /** It was held once: calls behind it may have started, and are not called back. */
   passed: true | undefined
   /** It was approved with other args than the model gave. */
-  edited: true | undefined
+  edited?: true | undefined
   /** What the person gave; the tool makes its result of it. */
-  answer: { readonly output: Json } | undefined
+  answer?: { readonly output: Json } | undefined
   /** What it read had changed: it runs once more, at its turn. */
-  again: true | undefined
+  again?: true | undefined
   /** Hosts that died while it was under way (`call.tried`). */
-  tries: number | undefined
+  tries?: number | undefined
   /** Its hooks have decided, or are not asked any more. */
-  checked: true | undefined
+  checked?: true | undefined
   /** When its body or its child began, and when it was answered; how long its body took. For people, not for rules. */
   startedAt: number | undefined
   endedAt: number | undefined
   took: Took | undefined
 }
 
-/** All fields from the beginning: slots of one shape are fast to read. */
+/**
+ * What most calls have, from the beginning: slots of one shape are fast to read. The other fields are there when they
+ * are set: a host has a slot for every child that is at work, and every watcher of its parent has another.
+ */
 function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
   return {
     call,
@@ -77,19 +81,9 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
     media: undefined,
     given: undefined,
     verdict: undefined,
-    began: undefined,
-    beganAt: undefined,
     hold: undefined,
-    parked: undefined,
     sent: undefined,
-    base: undefined,
-    join: undefined,
     passed: undefined,
-    edited: undefined,
-    answer: undefined,
-    again: undefined,
-    tries: undefined,
-    checked: undefined,
     startedAt: undefined,
     endedAt: undefined,
     took: undefined,
@@ -150,7 +144,8 @@ export function createSlots(
 ): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
   const slots = {
-    items: [] as Slot[],
+    // Not pushed one by one: that would make room for 17.
+    items: calls.map((call) => firstSlot(call, at)),
     open: 0,
     held: 0,
     heldByChildren: 0,
@@ -161,7 +156,7 @@ export function createSlots(
     drained: 0,
     ordered: false,
     deadlines: false,
-    needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])),
+    needing: needingOf(calls),
     decides: false,
     said: '',
     ...defined({ handoff, side, label }),
@@ -171,23 +166,31 @@ export function createSlots(
       slots.decides = true
       slots.said = text
     }
-    if (call.refused) slots.items.push(createSlot(call, { ok: false, failure: call.refused }))
-    else if (call.answered !== undefined) slots.items.push(createSlot(call, { ok: true, value: call.answered }))
-    else {
-      const slot = createSlot(call)
-      if (call.hold) {
-        slot.hold = heldAt(call.hold, at)
-        slot.passed = true
-      }
-      slots.items.push(slot)
-      slots.open++
-      if (!call.child) slots.own++
-      if (call.hold) slots.held++
-      if (call.hold?.deadlineMs !== undefined) slots.deadlines = true
-      if (needsOrder(call)) slots.ordered = true
-    }
+    if (call.refused || call.answered !== undefined) continue
+    slots.open++
+    if (!call.child) slots.own++
+    if (call.hold) slots.held++
+    if (call.hold?.deadlineMs !== undefined) slots.deadlines = true
+    if (needsOrder(call)) slots.ordered = true
   }
   return slots
+}
+
+function needingOf(calls: readonly RecordedCall[]): readonly number[] {
+  let needing: number[] = noItems
+  for (const [index, { needs, refused }] of calls.entries()) if (needs && !refused) needing = withItem(needing, index)
+  return needing
+}
+
+function firstSlot(call: RecordedCall, at: number): Slot {
+  if (call.refused) return createSlot(call, { ok: false, failure: call.refused })
+  if (call.answered !== undefined) return createSlot(call, { ok: true, value: call.answered })
+  const slot = createSlot(call)
+  if (call.hold) {
+    slot.hold = heldAt(call.hold, at)
+    slot.passed = true
+  }
+  return slot
 }
 
 /** The call starts, or is answered, only when the calls before it are settled. */

@@ -5,6 +5,7 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import type { SideName } from '../../../src/core/records/message.js'
+import { withEntry } from '../../../src/core/lists.js'
 import type { ThreadState } from '../state.js'
 import type { Slot } from './slots.js'
 
@@ -25,5 +26,6 @@ interface TakenCall {
 /** Lists a call that is taken, if nobody knows what it did. */
 export function noteUnknown(state: ThreadState, { call: made, began }: Slot, { call, at, outcome }: TakenCall): void {
   if (!began || !made.sideEffect || outcome.ok || outcome.failure.code !== 'EFFECT_UNKNOWN') return
-  state.unknownEffects[call] = { tool: made.tool, at, ...defined({ side: state.slots.side }) }
+  const unknown = { tool: made.tool, at, ...defined({ side: state.slots.side }) }
+  state.unknownEffects = withEntry(state.unknownEffects, call, unknown)
 }

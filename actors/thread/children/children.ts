@@ -21,6 +21,7 @@ import type {
   ChildrenStopped,
   Fact,
 } from '../../../src/core/records/record.js'
+import { withItem } from '../../../src/core/lists.js'
 import { receiveAnswer } from './attachments.js'
 import { frameChildText } from './frame.js'
 import { close, fillByChild, hold, isSettled, release } from '../calls/slots.js'
@@ -110,7 +111,7 @@ function beginCall(state: ThreadState, record: ChildCalled & { readonly at: numb
     return true
   }
   startChild(state, start)
-  slot.base = start.base
+  if (start.base) slot.base = start.base
   if (start.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
   else fillByChild(slots, slot, started(start.call))
   return true
@@ -245,7 +246,7 @@ function queueAnswer(state: ThreadState, { side }: Child, answer: Answer): void 
     ...(paths.length > 0 && { attachments: paths }),
     ...defined({ to: side }),
   }
-  state.queue.push({ message, delivery: 'steer', from: reference })
+  state.queue = withItem(state.queue, { message, delivery: 'steer', from: reference })
 }
 
 /** `below`: what this thread adds, which is not the child's own text. */
@@ -275,7 +276,8 @@ function stop(state: ThreadState, index: number): void {
   // It failed and was to be restarted: nothing runs.
   if (child?.supervised && child.ended) return
   const id = child?.id ?? call.thread
-  state.toStop.push(
+  state.toStop = withItem(
+    state.toStop,
     call.lasting
       ? { child: id, how: 'cancel', message: keyOfCall(state.id, state.step, index) }
       : { child: id, how: 'terminate' },
@@ -285,5 +287,6 @@ function stop(state: ThreadState, index: number): void {
 /** Children end with their parent. */
 export function stopChildren(state: ThreadState): void {
   giveUp(state, () => true)
-  for (const { id, ended } of state.children.values()) if (!ended) state.toStop.push({ child: id, how: 'terminate' })
+  for (const { id, ended } of state.children.values())
+    if (!ended) state.toStop = withItem(state.toStop, { child: id, how: 'terminate' })
 }

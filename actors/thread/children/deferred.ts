@@ -19,6 +19,7 @@ import type {
   VariablesProvided,
 } from '../../../src/core/records/record.js'
 import { traceBelow } from '../../../src/core/trace/trace.js'
+import { withEntry, withItem } from '../../../src/core/lists.js'
 import { frameChildText } from './frame.js'
 import type { Decision } from '../decide/decision.js'
 import { declineTexts, valuesDeclined } from '../turn/results.js'
@@ -36,7 +37,12 @@ export function defer(
   for (const [index, { tool, deferred }] of calls.entries()) {
     if (!deferred) continue
     const trace = turn?.trace && traceBelow(turn.trace, id, callKey(step, index))
-    state.requests[deferred.request] = { ...deferred, tool, ...origin, ...defined({ trace }) }
+    state.requests = withEntry(state.requests, deferred.request, {
+      ...deferred,
+      tool,
+      ...origin,
+      ...defined({ trace }),
+    })
   }
 }
 
@@ -150,5 +156,5 @@ function queueNotice(
     silent: true,
     ...defined({ to: side }),
   }
-  state.queue.push({ message, delivery: 'steer', from: reference })
+  state.queue = withItem(state.queue, { message, delivery: 'steer', from: reference })
 }

@@ -41,6 +41,7 @@ import { noteReport, unreported } from '../budget/usage.js'
 import { hasEnded, statusOf } from '../state.js'
 import type { EndedTurn, PendingReply, ThreadState, Turn } from '../state.js'
 import type { Status } from '../../../src/core/records/status.js'
+import { noItems, withItem } from '../../../src/core/lists.js'
 import { serialOf } from '../travel/lineage.js'
 
 /** The next mail to the parent, or to another thread that waits for a reply. */
@@ -131,7 +132,7 @@ export function reportSent(state: ThreadState, record: ReportSent): boolean {
   const { pendingReplies } = state
   // Those whose message was read in this turn; or, when the thread has ended, all whose message never was.
   const ofTurn = pendingReplies.some(({ run }) => run === record.run)
-  state.pendingReplies = ofTurn ? pendingReplies.filter(({ run }) => run !== record.run) : []
+  state.pendingReplies = ofTurn ? pendingReplies.filter(({ run }) => run !== record.run) : noItems
   noteReport(state, record)
   return true
 }
@@ -241,7 +242,7 @@ function wordOf({ files }: ThreadState, saying: Saying): Word {
 }
 
 export function applyParentTold(state: ThreadState, { words }: ParentTold): boolean {
-  state.outbox = []
+  state.outbox = noItems
   state.mailsToParent++
   for (const word of words) if ('status' in word) state.statusText = word.status
   return true
@@ -277,7 +278,7 @@ function queueWord(
     ...defined({ files: word.attachments }),
   })
   const message: Message = { id, role: 'user', text, at, silent: true, ...defined({ attachments, media, to: side }) }
-  state.queue.push({ message, delivery: 'steer', from: reference })
+  state.queue = withItem(state.queue, { message, delivery: 'steer', from: reference })
 }
 
 /** Whether mail of a child is the next one (`now`), was had before (`heard`), or must wait for others (`early`). */

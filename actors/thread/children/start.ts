@@ -16,6 +16,7 @@ import type { ChildBooted, ChildCall, ChildCalled, ChildRestarted } from '../../
 import { traceBelow } from '../../../src/core/trace/trace.js'
 import { freezeTree } from '../../../src/core/tree.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
+import { withKey } from '../../../src/core/lists.js'
 import { mayStartChild } from './admission.js'
 import { grantFor, reserve } from '../budget/budget.js'
 import type { Child, ThreadState } from '../state.js'
@@ -171,7 +172,7 @@ function childOf(state: ThreadState, { reference, thread, agent, lasting, name, 
     return child
   }
   const created: Child = { id: thread, agent, lasting, busy: 0, ...defined({ name, scoped, apart }) }
-  state.children.set(reference, created)
+  state.children = withKey(state.children, reference, created)
   state.living++
   return created
 }

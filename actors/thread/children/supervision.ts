@@ -13,6 +13,7 @@ import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { ChildReported, ChildRestarted, Fact } from '../../../src/core/records/record.js'
+import { withEntry, withItem } from '../../../src/core/lists.js'
 import { startChild, startOf, termsFor } from './start.js'
 import type { SupervisedCall } from './start.js'
 import type { Child, ThreadState } from '../state.js'
@@ -42,7 +43,7 @@ export function supervise(
   if (outcome.ok || !failed) return outcome
   if (again) {
     child.supervised = { ...supervised, failures: recentFailures(supervised, at) }
-    state.retries.push(reference)
+    state.retries = withItem(state.retries, reference)
     return 'again'
   }
   const why = spent?.effects
@@ -71,8 +72,8 @@ function recentFailures({ failures, call }: SupervisedCall, at: number): readonl
   return [...failures, at].filter((when) => at - when < withinMs)
 }
 
-function keepDeadLetter({ dead }: ThreadState, letter: FailedChild): Outcome {
-  dead[letter.charge.call.reference] = letter
+function keepDeadLetter(state: ThreadState, letter: FailedChild): Outcome {
+  state.dead = withEntry(state.dead, letter.charge.call.reference, letter)
   return { ok: false, failure: letter.failure }
 }
 
@@ -130,7 +131,7 @@ export function letterRequeued(state: ThreadState, { reference }: Letter): boole
   delete state.dead[reference]
   const { waits: _, ...supervised } = letter.charge
   child.supervised = { ...supervised, call: { ...supervised.call, blocking: false, reports: 'implicit' }, failures: [] }
-  state.retries.push(reference)
+  state.retries = withItem(state.retries, reference)
   return true
 }
 

@@ -11,6 +11,7 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { Fact, ThreadPaused, ThreadResumed, ThreadTerminated } from '../../../src/core/records/record.js'
+import { noEntries, withItem } from '../../../src/core/lists.js'
 import { stopChildren } from '../children/children.js'
 import { runningBelow } from '../children/running-below.js'
 import { dropSchedules } from '../calls/calls.js'
@@ -113,11 +114,11 @@ export function endThread(
   noteEndedWith(state)
   stopChildren(state)
   dropSchedules(state)
-  state.requests = {}
+  state.requests = noEntries
   // A parent that waits for nothing is told too, unless it ended this thread itself (F7), or the last answer said so.
   const { child, parent, pendingReplies, parentKnowsEnd } = state
   if (child && parent !== undefined && !inherited && !parentKnowsEnd && pendingReplies.length === 0 && !hasEnded(state))
-    pendingReplies.push({ thread: parent, quiet: true, message: endNotice })
+    state.pendingReplies = withItem(pendingReplies, { thread: parent, quiet: true, message: endNotice })
   return true
 }
 

@@ -14,12 +14,6 @@ import type { RecordedCall } from '../../../src/core/records/record.js'
 import { stepRules } from '../../../src/core/records/rules.js'
 import type { ThreadState, Turn } from '../state.js'
 
-/** An answered call, as the next ones are compared with it. */
-export interface RecentCall {
-  readonly key: number
-  readonly failed: boolean
-}
-
 const mostRecent = 32
 const longestArgs = 200
 /** Of longer args no text is made to tell them apart. */
@@ -28,9 +22,14 @@ const longArgs = 16 * 1024
 /** A call was answered. */
 export function noteRecent(turn: Turn, call: RecordedCall, { ok }: Outcome): void {
   if (call.repeats || !stepRules(turn).repetition) return
-  const recent = (turn.recent ??= [])
-  recent.push({ key: keyOf(call), failed: !ok })
-  if (recent.length > mostRecent) recent.shift()
+  // Copied: a list that is pushed to makes room for more than most turns need.
+  const recent = (turn.recent ?? []).concat(ok ? keyOf(call) : failedKey(keyOf(call)))
+  turn.recent = recent.length > mostRecent ? recent.slice(1) : recent
+}
+
+/** Keys are not negative: the key of a call that failed is told apart without an object for each. */
+function failedKey(key: number): number {
+  return -1 - key
 }
 
 /** All calls of the step are answered: the turn stops where the last of them were made too often. */
@@ -47,13 +46,14 @@ export function stopAtRepetition({ turn, slots }: ThreadState): void {
   }
 }
 
-function countEqual(recent: readonly RecentCall[], key: number): { readonly equal: number; readonly failing: number } {
+function countEqual(recent: readonly number[], key: number): { readonly equal: number; readonly failing: number } {
   let equal = 0
   let failing = 0
   for (const each of recent) {
-    if (each.key !== key) continue
+    const failed = each === failedKey(key)
+    if (each !== key && !failed) continue
     equal++
-    if (each.failed) failing++
+    if (failed) failing++
   }
   return { equal, failing }
 }

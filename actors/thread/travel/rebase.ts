@@ -18,6 +18,7 @@ import { failure } from '../../../src/core/failure.js'
 import { renamedThread } from '../../../src/core/records/travel.js'
 import type { ThreadBased } from '../../../src/core/records/travel.js'
 import { noUsage } from '../../../src/core/usage.js'
+import { noEntries, noItems } from '../../../src/core/lists.js'
 import { openAccount } from '../budget/budget.js'
 import { dropSchedules } from '../calls/calls.js'
 import { close, hold } from '../calls/slots.js'
@@ -61,7 +62,7 @@ function beginAnew(state: ThreadState, record: Based): void {
     ...(copying && tree && { copying: { root: from.root, position: from.position, tree, roots, drops, ...copying } }),
   }
   state.accepted = new Map()
-  state.unknownEffects = {}
+  state.unknownEffects = noEntries
   state.env = drops.includes('env') ? noEnv : withRoots(state.env, record.roots)
   if (state.envOfStep) state.envOfStep = drops.includes('env') ? noEnv : withRoots(state.envOfStep, record.roots)
   if (drops.includes('schedules')) dropSchedules(state)
@@ -87,19 +88,19 @@ function becomeRoot(state: ThreadState, source: string, { budget, from }: Based)
   }
   // A child that was not made yet is made here, as another thread than the source makes.
   renameCalls(state, (thread) => renamedThread({ root: state.id, top: source }, thread))
-  state.requests = {}
+  state.requests = noEntries
   state.working = 0
   state.living = 0
-  state.retries = []
-  state.dead = {}
-  state.toStop = []
-  state.pendingReplies = []
-  state.outbox = []
+  state.retries = noItems
+  state.dead = noEntries
+  state.toStop = noItems
+  state.pendingReplies = noItems
+  state.outbox = noItems
   state.mailsToParent = 0
   state.parentKnowsEnd = false
   state.effects = 0
-  state.unreported = []
-  state.byModel = []
+  state.unreported = noItems
+  state.byModel = noItems
   state.usage = noUsage
   state.usageBelow = noUsage
   delete state.statusText

@@ -7,6 +7,7 @@
 import type { ChildCall } from '../../../src/core/records/record.js'
 import type { TreeRename } from '../../../src/core/records/travel.js'
 import { renamedThread } from '../../../src/core/records/travel.js'
+import { noItems } from '../../../src/core/lists.js'
 import type { SupervisedCall } from '../children/start.js'
 import type { Child, ThreadState } from '../state.js'
 
@@ -50,10 +51,10 @@ export function renamedKey(tree: TreeRename, key: string): string {
 
 /** The top of what is copied may have had a parent. */
 function leaveParent(state: ThreadState): void {
-  state.outbox = []
+  state.outbox = noItems
   state.mailsToParent = 0
   state.parentKnowsEnd = false
-  state.unreported = []
+  state.unreported = noItems
   state.effects = 0
   delete state.statusText
 }

@@ -11,6 +11,7 @@ import type { Json } from '../../../src/core/json.js'
 import type { Fact } from '../../../src/core/records/record.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import type { ThreadRewound } from '../../../src/core/records/travel.js'
+import { withItem } from '../../../src/core/lists.js'
 import { createSlots } from '../calls/slots.js'
 import type { ThreadState } from '../state.js'
 import { endTurn } from '../turn/turn.js'
@@ -88,5 +89,5 @@ function newlyQueued({ queue }: ThreadState, then: ThreadState): ThreadState['qu
 
 function endNewChildren(state: ThreadState, then: ThreadState): void {
   for (const [reference, { id, ended }] of state.children)
-    if (!ended && !then.children.has(reference)) state.toStop.push({ child: id, how: 'terminate' })
+    if (!ended && !then.children.has(reference)) state.toStop = withItem(state.toStop, { child: id, how: 'terminate' })
 }

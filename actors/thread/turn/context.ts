@@ -15,6 +15,7 @@ import { stepRules } from '../../../src/core/records/rules.js'
 import type { ContextRule, TurnRules } from '../../../src/core/records/rules.js'
 import { addUsage } from '../../../src/core/usage.js'
 import type { Usage } from '../../../src/core/usage.js'
+import { withEntry } from '../../../src/core/lists.js'
 import { spend } from '../budget/usage.js'
 import { stopAtLimit } from '../decide/limits.js'
 import { forgoLastAnswer } from './last-answer.js'
@@ -53,11 +54,12 @@ export function openViews(state: ThreadState, rules: TurnRules | undefined): voi
 
 /** A turn begins, or an agent takes over, that has this rule. */
 export function openView(state: ThreadState, rule: ContextRule | undefined): void {
-  const { turn, contexts } = state
+  const { turn } = state
   if (!rule || !turn) return
   const { chat, tools } = partsOf(rule.of)
   // What was said before anything limited it is read, too.
-  const view = (contexts[rule.of] ??= newView(rule.trigger, chat && tools ? state.said : 0))
+  const view = state.contexts[rule.of] ?? newView(rule.trigger, chat && tools ? state.said : 0)
+  state.contexts = withEntry(state.contexts, rule.of, view)
   if (view.trigger !== rule.trigger) {
     view.trigger = rule.trigger
     view.next = rule.trigger

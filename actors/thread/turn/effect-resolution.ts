@@ -11,6 +11,7 @@ import type { Command } from '../../../src/core/records/command.js'
 import { callId, parseCallId, resultText } from '../../../src/core/records/message.js'
 import type { Message } from '../../../src/core/records/message.js'
 import type { EffectResolved } from '../../../src/core/records/record.js'
+import { withItem } from '../../../src/core/lists.js'
 import { close } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
 import type { UnknownEffect } from '../calls/unknown-effects.js'
@@ -64,7 +65,7 @@ export function effectResolved(state: ThreadState, record: Resolution): boolean 
   delete state.unknownEffects[call]
   if (hasEnded(state)) return true
   const message = resolutionMessage(effect, record, call)
-  if (state.turn) state.queue.push({ message, delivery: 'store' })
+  if (state.turn) state.queue = withItem(state.queue, { message, delivery: 'store' })
   else readQueued(state, { message })
   return true
 }

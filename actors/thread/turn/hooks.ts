@@ -14,6 +14,7 @@ import type { HookDecided } from '../../../src/core/records/hook.js'
 import type { Message } from '../../../src/core/records/message.js'
 import type { StopReason } from '../../../src/core/records/record.js'
 import { stepRules } from '../../../src/core/records/rules.js'
+import { withItem } from '../../../src/core/lists.js'
 import { awaitsHook, finish, firstUndrained } from '../calls/slots.js'
 import { stopAtLimit } from '../decide/limits.js'
 import type { ThreadState, Turn } from '../state.js'
@@ -156,7 +157,7 @@ function takeStop(state: ThreadState, turn: Turn, { goOn, step, seq, at }: Decid
       silent: true,
       ...defined({ to }),
     }
-    state.queue.push({ message, delivery: 'steer' })
+    state.queue = withItem(state.queue, { message, delivery: 'steer' })
   }
   takeQueued(state)
   return true

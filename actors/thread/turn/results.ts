@@ -5,13 +5,14 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
-import { callId, failureText, resultText } from '../../../src/core/records/message.js'
+import { callId, failureText, resultId, resultText, stepId } from '../../../src/core/records/message.js'
 import type { ProviderParts } from '../../../src/core/records/provider-parts.js'
 import { mediaAt } from '../../../src/core/media.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
 import type { CallDecided, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
 import type { MessageRules } from '../../../src/core/records/stop.js'
+import { noItems, withEntry, withItem } from '../../../src/core/lists.js'
 import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
 import { noteRecent, stopAtRepetition } from '../decide/repetition.js'
@@ -38,7 +39,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     if (state.child?.gives && state.turn)
       (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
-      state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
+      state.values = withEntry(state.values, archiveKey(callId(step, index)), { value: outcome.whole, version: 1 })
       state.archived++
     }
     state.transcript.items.push(
@@ -88,7 +89,7 @@ export interface StepSpeech {
 /** A model's reply as the transcript has it. */
 export function stepMessage({ step, at, text, calls, reasoning, kept, side, label }: StepSpeech): Message {
   return {
-    id: `step_${step}`,
+    id: stepId(step),
     role: 'assistant',
     text,
     at,
@@ -126,7 +127,7 @@ function resultMessage(slot: Slot, outcome: Outcome, result: Result): Message {
   const { step, index, at, side, attachments } = result
   const media = slot.media && result.media ? [...slot.media, ...result.media] : (slot.media ?? result.media)
   return {
-    id: `result_${step}_${index}`,
+    id: resultId(step, index),
     role: 'tool',
     call: callId(step, index),
     tool: slot.call.tool,
@@ -185,9 +186,9 @@ function joined(before: MessageRules = {}, rules: MessageRules): MessageRules {
 
 export function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
-  const rest = []
+  let rest: QueuedMessage[] = noItems
   for (const queued of state.queue) {
-    if (mustWait(state.turn, queued)) rest.push(queued)
+    if (mustWait(state.turn, queued)) rest = withItem(rest, queued)
     else readQueued(state, queued)
   }
   state.queue = rest

@@ -18,6 +18,7 @@ import type { Message, SideName } from '../../../src/core/records/message.js'
 import type { StopReason, TurnEnded, TurnStarted } from '../../../src/core/records/record.js'
 import { attachmentsOf, messageOf } from '../../../src/core/records/session.js'
 import type { SessionRole } from '../../../src/core/records/session.js'
+import { withItem } from '../../../src/core/lists.js'
 import type { Slots } from '../calls/slots.js'
 import type { ThreadState, Turn } from '../state.js'
 
@@ -83,7 +84,7 @@ export function hasSpoken(state: ThreadState): boolean {
 
 export function noteSpeaker(state: ThreadState, side: SideName | undefined): void {
   const voice = voiceOf(state, side)
-  if (!state.voices.includes(voice)) state.voices.push(voice)
+  if (!state.voices.includes(voice)) state.voices = withItem(state.voices, voice)
 }
 
 /** Steps of the turn; of the side's own turn in a session. */
@@ -163,7 +164,7 @@ export function conclude(state: ThreadState, at: number): void {
   const { turn, slots, step } = state
   if (!turn || !slots.decides) return
   slots.decides = false
-  if (state.child) state.outbox.push(...statusesOf(slots))
+  if (state.child) state.outbox = statusesOf(slots).reduce(withItem, state.outbox)
   const decisive = decisiveCall(slots)
   if (!decisive) return
   const { role, message, attachments } = decisive

@@ -12,6 +12,7 @@ import type {
 } from '../../../src/core/records/record.js'
 import { ownTrace } from '../../../src/core/trace/trace.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
+import { noItems, withEntry, withItem } from '../../../src/core/lists.js'
 import { abandonCalls } from '../children/children.js'
 import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
@@ -74,9 +75,15 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     trace: traceOfTurn(state, record, resumes),
   }
   openViews(state, rules)
-  for (const queued of state.queue.splice(0, own + 1)) readQueued(state, queued)
+  readFirst(state, own + 1)
   stopAtLimit(state)
   return true
+}
+
+function readFirst(state: ThreadState, count: number): void {
+  const { queue } = state
+  state.queue = queue.length > count ? queue.slice(count) : noItems
+  for (const queued of queue.slice(0, count)) readQueued(state, queued)
 }
 
 /** The sender's; of a turn that is resumed, the one it had; else one of its own, where its host traces. */
@@ -149,7 +156,12 @@ function nameChildren(
 ): void {
   for (const { child, deferred } of calls) {
     const created = deferred?.child ?? child
-    if (created?.create) state.childCounters[created.agent] = countOf(state.childCounters, created.agent) + 1
+    if (created?.create)
+      state.childCounters = withEntry(
+        state.childCounters,
+        created.agent,
+        countOf(state.childCounters, created.agent) + 1,
+      )
   }
   defer(state, calls, { at, ...defined({ side }) })
 }
@@ -168,7 +180,7 @@ export function makeCalls(
   state.turn.stop = stop
   state.turn.detail = undefined
   state.turn.last = undefined
-  if (!immediate) state.queuedCalls = []
+  if (!immediate) state.queuedCalls = noItems
   noteSpeaker(state, side)
   nameChildren(state, { calls, at, ...defined({ side }) })
   state.transcript.items.push(stepMessage({ step, at, text: '', calls, ...defined({ side }) }))
@@ -235,7 +247,7 @@ function reportByItself(state: ThreadState, { run, began }: Pick<Turn, 'run' | '
   const { child, parent, pendingReplies } = state
   if (child?.reports !== 'implicit' || parent === undefined || hasEnded(state)) return
   if (pendingReplies.some((reply) => reply.run === run)) return
-  pendingReplies.push({ thread: parent, message: run, run, began })
+  state.pendingReplies = withItem(pendingReplies, { thread: parent, message: run, run, began })
 }
 
 function outlives({ scheduled }: QueuedCall, reason: StopReason): boolean {

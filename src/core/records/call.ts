@@ -9,7 +9,7 @@ import type { Media } from '../media.js'
 import type { SideName } from './message.js'
 import type { ChildCall, Deferred, OutgoingMessage } from './child.js'
 import type { SessionRole } from './session.js'
-import type { Took } from '../took.js'
+import type { Took } from './took.js'
 
 export type StopReason =
   | 'completed'

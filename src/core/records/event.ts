@@ -11,7 +11,7 @@ import type { Json } from '../json.js'
 import type { Media } from '../media.js'
 import type { SideName } from './message.js'
 import type { Fact, ModelReplied } from './record.js'
-import type { Took } from '../took.js'
+import type { Took } from './took.js'
 
 interface EventOrigin {
   /** The thread's journal sequence. Order is promised per thread. */

@@ -66,8 +66,27 @@ export function shown(message: Message): Message {
   return rest
 }
 
-export function callId(step: number, index: number): string {
-  return `call_${step}_${index}`
+/** Every thread has the same ids in its first steps: one text for all of them. */
+const sharedSteps = 32
+const sharedIndexes = 32
+
+function sharedIds(prefix: string): (step: number, index: number) => string {
+  const known: string[] = []
+  return (step, index) =>
+    step < sharedSteps && index < sharedIndexes
+      ? (known[step * sharedIndexes + index] ??= `${prefix}_${step}_${index}`)
+      : `${prefix}_${step}_${index}`
+}
+
+export const callId = sharedIds('call')
+/** Of the message with the result of a call. */
+export const resultId = sharedIds('result')
+
+const stepIds: string[] = []
+
+/** Of the message that a step begins with. */
+export function stepId(step: number): string {
+  return step < sharedSteps ? (stepIds[step] ??= `step_${step}`) : `step_${step}`
 }
 
 /** The step and index of a call id; undefined if it is no call id. */

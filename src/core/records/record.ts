@@ -54,7 +54,7 @@ import type { AskedHook, HookDecided } from './hook.js'
 import type { StepRules, TurnRules } from './rules.js'
 import type { MessageRules } from './stop.js'
 import type { EffectsWord, ThreadBased, ThreadRewound, TreeCopied } from './travel.js'
-import type { Took } from '../took.js'
+import type { Took } from './took.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 

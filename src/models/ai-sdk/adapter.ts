@@ -93,7 +93,7 @@ async function send(model: AiSdkModel, settings: ProviderSettings, options: Mode
   const { signal, emit } = options
   const opening = model.doStream(toCallOptions(settings, model, signal))
   try {
-    const { stream } = await abortable(opening, signal)
+    const { stream } = await abortable(opening, { signal })
     return await collectReply(stream, { signal, emit, heard: () => options.heard?.(), model: originOf(model) })
   } catch (thrown) {
     if (signal.aborted) cancelLate(opening)

@@ -6,20 +6,32 @@
  * - No listener stays on the signal after the wait: one signal may serve thousands of calls.
  */
 import type { Clock } from '../../core/clock.js'
+import type { ModelCallOptions } from '../port.js'
 
-export function abortable<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+/** What can be aborted: a call of a model, or whatever has a signal. */
+export type Abortable = Pick<ModelCallOptions, 'signal' | 'onAbort'>
+
+/** Calls the listener once, immediately if already aborted; creates no signal where it can do without. */
+export function onAbort(call: Abortable, listener: (reason: Error) => void): () => void {
+  if (call.onAbort) return call.onAbort(listener)
+  const { signal } = call
+  const aborted = (): void => listener(signal.reason)
+  if (signal.aborted) aborted()
+  else signal.addEventListener('abort', aborted, { once: true })
+  return () => signal.removeEventListener('abort', aborted)
+}
+
+export function abortable<T>(work: PromiseLike<T>, call: Abortable): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    const stopListening = onAbort(call, reject)
     // Both branches are given even after an abort, so that a late rejection is not an unhandled one.
     work.then(
       (value) => {
-        signal.removeEventListener('abort', abort)
+        stopListening()
         resolve(value)
       },
       (thrown: unknown) => {
-        signal.removeEventListener('abort', abort)
+        stopListening()
         reject(thrown)
       },
     )

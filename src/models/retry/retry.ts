@@ -14,7 +14,7 @@ import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
 import { abortableSleep } from './abort.js'
-import { ModelAttempt } from './attempt.js'
+import { attempted, ModelAttempt } from './attempt.js'
 import { defaultMaxRetries, RateLimitGate, longestAskedWaitMs } from '../rate-limit/gate.js'
 import type { GatePass } from '../rate-limit/gate.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
@@ -42,60 +42,88 @@ export interface RetryOptions {
 
 export function withRetries(model: Model, options: RetryOptions): Model {
   const gated: Gated = { ...options, gate: options.gate ?? new RateLimitGate(model.name, options) }
-  return { name: model.name, call: (request, call) => attemptAll(model, gated, { request, call }) }
+  return { name: model.name, call: (request, call) => new RetriedCall(model, gated, { request, call }).attempt() }
 }
 
 type Gated = RetryOptions & { readonly gate: RateLimitGate }
 
-interface RetriedCall {
-  readonly request: ModelRequest
-  readonly call: ModelCallOptions
-}
+/** A class and no async function: thousands may wait for their answers at once, most of them in their first attempt. */
+class RetriedCall {
+  readonly #model: Model
+  readonly #options: Gated
+  readonly #request: ModelRequest
+  readonly #call: ModelCallOptions
+  readonly #ticket: number
+  #attempts = 0
+  #idleTimeouts = 0
 
-async function attemptAll(model: Model, options: Gated, { request, call }: RetriedCall): Promise<ModelReply> {
-  const { gate, clock } = options
-  const ticket = gate.ticket()
-  let idleTimeouts = 0
-  for (let attempt = 1; ; attempt++) {
-    const pass = gate.free
-      ? gate.begin()
-      : await gate.enter({
-          thread: request.thread,
-          ticket,
-          signal: call.signal,
-          waiting: (wait) => call.waiting?.(wait),
-        })
-    if (attempt > 1) call.restarted?.()
-    const own = new ModelAttempt(call, pass && ((): void => gate.letIn(pass)))
+  constructor(
+    model: Model,
+    options: Gated,
+    { request, call }: { readonly request: ModelRequest; readonly call: ModelCallOptions },
+  ) {
+    this.#model = model
+    this.#options = options
+    this.#request = request
+    this.#call = call
+    this.#ticket = options.gate.ticket()
+  }
+
+  attempt(): Promise<ModelReply> {
+    const { gate } = this.#options
+    if (gate.free) return this.#ask(gate.begin())
+    const call = this.#call
+    const { thread } = this.#request
+    return gate
+      .enter({ thread, ticket: this.#ticket, signal: call.signal, waiting: (wait) => call.waiting?.(wait) })
+      .then((pass) => this.#ask(pass))
+  }
+
+  #ask(pass: GatePass | undefined): Promise<ModelReply> {
+    const { gate } = this.#options
+    if (++this.#attempts > 1) this.#call.restarted?.()
+    const own = new ModelAttempt(this.#call, pass && ((): void => gate.letIn(pass)))
+    return attempted(this.#model, this.#request, own).then(
+      (reply) => {
+        gate.letIn(pass)
+        gate.end(pass)
+        return reply
+      },
+      (thrown: unknown) => {
+        own.end()
+        return this.#tryAgain(thrown, pass)
+      },
+    )
+  }
+
+  async #tryAgain(thrown: unknown, pass: GatePass | undefined): Promise<ModelReply> {
+    const { gate, clock } = this.#options
+    const { signal } = this.#call
     let pauseMs = 0
     try {
-      const reply = await model.call(request, own)
-      gate.letIn(pass)
-      return reply
-    } catch (thrown) {
-      own.end()
-      if (call.signal.aborted) throw call.signal.reason
+      if (signal.aborted) throw signal.reason
       if (!isSkeinError(thrown) || !thrown.retry) throw thrown
-      const timeout = thrown.data?.['timeout']
-      if (timeout === 'total' || (timeout === 'idle' && ++idleTimeouts > 1)) throw givenUp(thrown, attempt)
-      pauseMs = afterFailure(options, { model: model.name, thread: request.thread, attempt, error: thrown }, pass)
+      pauseMs = this.#pauseAfter(thrown, pass)
     } finally {
       gate.end(pass)
     }
-    if (pauseMs > 0) await abortableSleep(pauseMs, clock, call.signal)
+    if (pauseMs > 0) await abortableSleep(pauseMs, clock, signal)
+    return this.attempt()
   }
-}
 
-/** How long the call itself waits (0: the gate makes it wait); throws when it is given up. */
-function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: GatePass | undefined): number {
-  const { gate, maxRetries = defaultMaxRetries, retrying } = options
-  const { attempt, error } = failed
-  const askedMs = askedWait(error)
-  const limited = error.code === 'MODEL_RATE_LIMITED' || askedMs > 0
-  const waitMs = limited ? gate.limited(askedMs, pass) : jitter(attempt, options)
-  if (attempt > maxRetries || waitMs === undefined || askedMs > longestAskedWaitMs) throw givenUp(error, attempt)
-  retrying?.({ ...failed, waitMs })
-  return limited ? 0 : waitMs
+  /** How long the call itself waits (0: the gate makes it wait); throws when it is given up. */
+  #pauseAfter(error: SkeinError, pass: GatePass | undefined): number {
+    const { gate, maxRetries = defaultMaxRetries, retrying } = this.#options
+    const attempt = this.#attempts
+    const timeout = error.data?.['timeout']
+    if (timeout === 'total' || (timeout === 'idle' && ++this.#idleTimeouts > 1)) throw givenUp(error, attempt)
+    const askedMs = askedWait(error)
+    const limited = error.code === 'MODEL_RATE_LIMITED' || askedMs > 0
+    const waitMs = limited ? gate.limited(askedMs, pass) : jitter(attempt, this.#options)
+    if (attempt > maxRetries || waitMs === undefined || askedMs > longestAskedWaitMs) throw givenUp(error, attempt)
+    retrying?.({ model: this.#model.name, thread: this.#request.thread, attempt, error, waitMs })
+    return limited ? 0 : waitMs
+  }
 }
 
 function jitter(attempt: number, { baseMs = 500, capMs = 30_000, random }: RetryOptions): number {

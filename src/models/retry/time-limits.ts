@@ -8,7 +8,9 @@
 import { createCancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
-import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
+import { onAbort } from './abort.js'
+import { attempted } from './attempt.js'
+import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelRequest, ModelWait } from '../port.js'
 
 export interface TimeLimits {
   /** Some models think for minutes before their first delta. */
@@ -19,33 +21,40 @@ export interface TimeLimits {
 export const defaultTimeLimits: TimeLimits = { idleMs: 300_000, totalMs: 1_800_000 }
 
 export function withTimeLimits(model: Model, limits: TimeLimits, clock: Clock): Model {
-  const watchdog = new Watchdog(model.name, limits, clock)
-  return { name: model.name, call: (request, call) => watchdog.follow(call, (timed) => model.call(request, timed)) }
+  const watchdog = new Watchdog(model, limits, clock)
+  return { name: model.name, call: (request, call) => watchdog.follow(request, call) }
 }
 
 class Watchdog {
-  readonly #model: string
+  readonly #model: Model
   readonly #limits: TimeLimits
   readonly clock: Clock
   readonly #calls = new Set<TimedCall>()
   #cancelWake: (() => void) | undefined
   #wakesAt = Infinity
 
-  constructor(model: string, limits: TimeLimits, clock: Clock) {
+  constructor(model: Model, limits: TimeLimits, clock: Clock) {
     this.#model = model
     this.#limits = limits
     this.clock = clock
   }
 
-  follow(call: ModelCallOptions, ask: (timed: ModelCallOptions) => Promise<ModelReply>): Promise<ModelReply> {
+  follow(request: ModelRequest, call: ModelCallOptions): Promise<ModelReply> {
     const timed = new TimedCall(call, this.clock)
     return new Promise<ModelReply>((resolve, reject) => {
       timed.timedOut = reject
       this.#calls.add(timed)
       this.#arm(this.#dueOf(timed))
-      attempted(() => ask(timed))
-        .then(resolve, reject)
-        .finally(() => this.#leave(timed))
+      attempted(this.#model, request, timed).then(
+        (reply) => {
+          this.#leave(timed)
+          resolve(reply)
+        },
+        (thrown: unknown) => {
+          this.#leave(timed)
+          reject(thrown)
+        },
+      )
     })
   }
 
@@ -90,28 +99,23 @@ class Watchdog {
     const { idleMs, totalMs } = this.#limits
     const silent = `nothing was heard of it for ${idleMs / 1_000} s (timeouts.idleMs)`
     const what = limit === 'idle' ? silent : `it was not done after ${totalMs / 1_000} s (timeouts.totalMs)`
-    const message = `model ${this.#model} did not answer in time: ${what}; the same request may succeed later`
-    return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data: { model: this.#model, timeout: limit } })
+    const model = this.#model.name
+    const message = `model ${model} did not answer in time: ${what}; the same request may succeed later`
+    return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data: { model, timeout: limit } })
   }
 }
 
-/** A model written by the app may throw synchronously, or return no promise. */
-function attempted(ask: () => Promise<ModelReply>): Promise<ModelReply> {
-  try {
-    return Promise.resolve(ask())
-  } catch (thrown) {
-    return Promise.reject(thrown)
-  }
-}
+const ignored = (): void => undefined
 
 /** A class and no literal: a swarm creates thousands per second. */
 class TimedCall implements ModelCallOptions {
   readonly #call: ModelCallOptions
   readonly #clock: Clock
   readonly #cancel = createCancel()
+  #emit: ModelCallOptions['emit'] | undefined
   readonly startedAt: number
   heardAt: number
-  timedOut: (error: SkeinError) => void = () => undefined
+  timedOut: (error: SkeinError) => void = ignored
   #stopListening: (() => void) | undefined
 
   constructor(call: ModelCallOptions, clock: Clock) {
@@ -120,20 +124,23 @@ class TimedCall implements ModelCallOptions {
     this.startedAt = this.heardAt = clock.now()
   }
 
-  /** Lazy, because reading the signal of the call creates it. */
   get signal(): AbortSignal {
-    const outer = this.#call.signal
-    if (!this.#stopListening) {
-      const abort = (): void => this.#cancel.abort(outer.reason)
-      this.#stopListening = () => outer.removeEventListener('abort', abort)
-      if (outer.aborted) abort()
-      else outer.addEventListener('abort', abort, { once: true })
-    }
+    this.#listen()
     return this.#cancel.signal
   }
 
-  get restarted(): ModelCallOptions['restarted'] {
-    return this.#call.restarted
+  onAbort(listener: (reason: Error) => void): () => void {
+    this.#listen()
+    return this.#cancel.onAbort(listener)
+  }
+
+  /** Only where somebody wants to know: many calls end before. */
+  #listen(): void {
+    this.#stopListening ??= onAbort(this.#call, (reason) => this.#cancel.abort(reason))
+  }
+
+  restarted(): void {
+    this.#call.restarted?.()
   }
 
   waiting(wait: ModelWait): void {
@@ -144,9 +151,12 @@ class TimedCall implements ModelCallOptions {
     this.heardAt = this.#clock.now()
   }
 
-  readonly emit = (delta: ModelDelta): void => {
-    this.heardAt = this.#clock.now()
-    this.#call.emit(delta)
+  /** No method: a model may take it out of the options. */
+  get emit(): ModelCallOptions['emit'] {
+    return (this.#emit ??= (delta: ModelDelta): void => {
+      this.heardAt = this.#clock.now()
+      this.#call.emit(delta)
+    })
   }
 
   fail(error: SkeinError): void {

@@ -13,8 +13,8 @@ import type { DeltaEvent } from '../../core/records/event.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
 import type { Redactor } from '../../core/redact/redact.js'
-import type { Took } from '../../core/took.js'
-import type { ModelReply } from '../../models/port.js'
+import type { Took } from '../../core/records/took.js'
+import type { Model, ModelReply, ModelRequest } from '../../models/port.js'
 import { askAfterStep } from '../hooks/call-questions.js'
 import type { AgentSetup } from '../resolve/agent-setup.js'
 import { checkReply, toLanding } from '../resolve/model-reply.js'
@@ -44,32 +44,59 @@ export class ModelCall implements RunningEffect {
       redactor: this.#redactor,
       clock: services.clock,
     })
-    this.#ask().then(
+    this.#asked().then(
       (landing) => owner.land(landing),
       (thrown: unknown) => owner.land(this.#failed(thrown)),
     )
   }
 
-  async #ask(): Promise<Landing> {
+  /** No async function on the way to the model: thousands may wait for their answers at once. */
+  #asked(): Promise<Landing> {
+    try {
+      return this.#ask()
+    } catch (thrown) {
+      return Promise.reject(thrown)
+    }
+  }
+
+  #ask(): Promise<Landing> {
+    const { state } = this.#owner
+    const { setupOf, envs } = this.#services
+    const setup = setupOf(state.agent, state.turn?.session?.side, envs.disabled(state))
+    this.#stream.label = setup.side.label
+    const model = this.#services.model(setup)
+    if (model instanceof Promise || reachesBack(state, setup.prompt)) return this.#askLater(setup, model)
+    return this.#call(setup, model)
+  }
+
+  async #askLater(setup: AgentSetup, known: Model | Promise<Model>): Promise<Landing> {
+    const model = await known
+    if (reachesBack(this.#owner.state, setup.prompt)) await this.#owner.hydrated()
+    return this.#call(setup, model)
+  }
+
+  #call(setup: AgentSetup, model: Model): Promise<Landing> {
     const { state } = this.#owner
     const services = this.#services
-    const { envs } = services
-    const setup = services.setupOf(state.agent, state.turn?.session?.side, envs.disabled(state))
-    this.#stream.label = setup.side.label
-    if (reachesBack(state, setup.prompt)) await this.#owner.hydrated()
-    const known = services.model(setup)
-    const model = known instanceof Promise ? await known : known
     const after = services.hooks?.of(state.agent, state.turn?.session?.side).after_step
     if (after?.some(({ show }) => show === 'after')) this.#stream.withhold()
-    const request = toRequest(setup, state, { envs, read: this.#read })
+    const request = toRequest(setup, state, services)
+    const answer = services.observing ? this.#observed(model, request) : model.call(request, this.#stream)
+    return answer.then((reply) => this.#replied(setup, reply, after !== undefined))
+  }
+
+  #observed(model: Model, request: ModelRequest): Promise<ModelReply> {
     const call = (): Promise<ModelReply> => model.call(request, this.#stream)
-    const answer = await (services.observing?.within(state, modelKey(this.#step), call) ?? call())
+    return this.#services.observing?.within(this.#owner.state, modelKey(this.#step), call) ?? call()
+  }
+
+  #replied(setup: AgentSetup, answer: ModelReply, hooked: boolean): Landing | Promise<Landing> {
     const { took } = this.#stream
     const reply = this.#redactor ? maskReply(this.#redactor, checkReply(setup.model.name, answer)) : answer
     this.#stream.end()
-    const cancel = this.#cancel
-    if (!after) return toLanding(services, setup, { step: this.#step, reply, state, cancel, took })
-    return this.#askHooks(setup, checkReply(setup.model.name, reply), took)
+    if (hooked) return this.#askHooks(setup, checkReply(setup.model.name, reply), took)
+    const { state } = this.#owner
+    return toLanding(this.#services, setup, { step: this.#step, reply, state, cancel: this.#cancel, took })
   }
 
   /** K1: hooks may change the reply before anything of it is recorded. */
@@ -87,8 +114,6 @@ export class ModelCall implements RunningEffect {
     this.#stream.replace(reply.text)
     return toLanding(services, setup, { step, reply, state, cancel, took, ...defined({ acted: asked?.acted, block }) })
   }
-
-  readonly #read = (hash: string): Promise<Uint8Array | undefined> => readMedia(this.#services.blobs, hash)
 
   #failed(thrown: unknown): Landing {
     const failure = toFailure(thrown, 'MODEL_REJECTED')

@@ -11,8 +11,8 @@ import { defined } from '../../core/defined.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Redactor, TextStream } from '../../core/redact/redact.js'
-import { tookOf } from '../../core/took.js'
-import type { Took } from '../../core/took.js'
+import { tookOf } from '../../core/records/took.js'
+import type { Took } from '../../core/records/took.js'
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../../models/port.js'
 import { ReplyMeter } from '../../models/retry/reply-limits.js'
 import type { EffectOwner } from '../services.js'
@@ -49,7 +49,7 @@ export class ModelStream implements ModelCallOptions {
   /** The text that was told so far. */
   #text = ''
   #reasoningLength = 0
-  #meter = new ReplyMeter()
+  #meter: ReplyMeter | undefined
   #wait: ModelWait | undefined
   /** When the present wait began; what all waits so far took. */
   #waitsSince: number | undefined
@@ -74,6 +74,10 @@ export class ModelStream implements ModelCallOptions {
     return this.#cancel.signal
   }
 
+  onAbort(listener: (reason: Error) => void): () => void {
+    return this.#cancel.onAbort(listener)
+  }
+
   withhold(): void {
     this.#withheld = true
   }
@@ -90,7 +94,7 @@ export class ModelStream implements ModelCallOptions {
     this.#muted = true
   }
 
-  readonly emit = (delta: ModelDelta): void => {
+  emit(delta: ModelDelta): void {
     // A mistake of an adapter fails its step here, and not the watchers.
     if (typeof delta.text !== 'string')
       throw new SkeinError(
@@ -98,6 +102,7 @@ export class ModelStream implements ModelCallOptions {
         `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`,
       )
     if (this.#muted) return
+    this.#meter ??= new ReplyMeter()
     this.#meter.add(delta.type, delta.text.length)
     if (this.#withheld) return
     if (delta.type === 'text') this.#tellText(this.#textMask.push(delta.text))
@@ -111,7 +116,7 @@ export class ModelStream implements ModelCallOptions {
     }
   }
 
-  readonly restarted = (): void => {
+  restarted(): void {
     if (this.#muted) return
     this.#attempt++
     this.#textMask = this.#mask()
@@ -119,7 +124,7 @@ export class ModelStream implements ModelCallOptions {
     this.#calls = undefined
     this.#text = ''
     this.#reasoningLength = 0
-    this.#meter = new ReplyMeter()
+    this.#meter = undefined
     this.#owner.speak(() => this.#reset())
   }
 

@@ -25,7 +25,6 @@ import { toRequest } from '../resolve/model-request.js'
 import { reachesBack, windowOf } from '../resolve/prompt-window.js'
 import { isForced } from '../resolve/reply-meaning.js'
 import type { EffectOwner, RunningEffect, Services } from '../services.js'
-import { readMedia } from './model-call.js'
 
 const instruction =
   'The conversation has become too long, and its beginning will be replaced by a summary. Write that summary now, as ' +
@@ -94,8 +93,7 @@ export class ContextReduction implements RunningEffect {
 
   #request(setup: AgentSetup, text: string): ModelRequest {
     const { state } = this.#owner
-    const { envs, blobs } = this.#services
-    const request = toRequest(setup, state, { envs, read: (hash) => readMedia(blobs, hash) })
+    const request = toRequest(setup, state, this.#services)
     const asked: Message = { id: `summary_${this.#step}`, role: 'user', text, at: state.updatedAt }
     const { toolChoice } = request
     return {

@@ -70,7 +70,7 @@ export async function sendCommand(
     if (hosted) answered.awaitHosts()
     else answered.giveUp('no host serves this store now')
     const whole = answered.promise.then((answer) => Promise.all(copies).then(() => answer))
-    const answer = await (signal ? abortable(whole, signal) : whole)
+    const answer = await (signal ? abortable(whole, { signal }) : whole)
     if (answer.ok) return answer
     throw fromFailure(answer.failure)
   } finally {

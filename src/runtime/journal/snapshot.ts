@@ -19,6 +19,7 @@ import { boundaryOf } from '../../../actors/thread/turn/context.js'
 import { createState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
+import { noItems, withItem } from '../../core/lists.js'
 import type { Message } from '../../core/records/message.js'
 import { chainHash } from './journal.js'
 import type { Chain, PackedEntry } from './journal.js'
@@ -27,7 +28,7 @@ import type { FrozenTree } from '../../core/tree.js'
 import type { Accepted, Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 27
+const foldVersion = 28
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
@@ -92,8 +93,8 @@ export class SnapshotPace {
   #snapshotBytes: number
   #unmade: PackedEntry[]
 
-  constructor({ folded, foldedBytes, snapshotBytes, unmade = [] }: JournalTail, every: number) {
-    this.#unmade = [...unmade]
+  constructor({ folded, foldedBytes, snapshotBytes, unmade = noItems }: JournalTail, every: number) {
+    this.#unmade = unmade.length > 0 ? [...unmade] : noItems
     this.#every = every
     this.#records = folded
     this.#bytes = foldedBytes
@@ -103,7 +104,7 @@ export class SnapshotPace {
   get due(): boolean {
     if (this.#records < this.#every) return false
     for (const { body } of this.#unmade) this.#bytes += body.length
-    this.#unmade = []
+    this.#unmade = noItems
     return this.#bytes >= this.#snapshotBytes
   }
 
@@ -111,7 +112,7 @@ export class SnapshotPace {
   appended(entry: PackedEntry): void {
     this.#records += entry.count
     if (entry.isMade) this.#bytes += entry.body.length
-    else this.#unmade.push(entry)
+    else this.#unmade = withItem(this.#unmade, entry)
   }
 
   /** A fork has begun with so many records: what it read once need not be read again. */
@@ -128,7 +129,7 @@ export class SnapshotPace {
   took({ length }: Uint8Array): void {
     this.#records = 0
     this.#bytes = 0
-    this.#unmade = []
+    this.#unmade = noItems
     this.#snapshotBytes = length
   }
 }

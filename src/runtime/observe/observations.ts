@@ -13,7 +13,7 @@ import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { HookDecided } from '../../core/records/hook.js'
 import type { StopReason, ThreadRecord } from '../../core/records/record.js'
-import { totalMs } from '../../core/took.js'
+import { totalMs } from '../../core/records/took.js'
 import type { Observation } from '../../observe/port.js'
 
 /** The state before a record, as far as the record may end something. */

@@ -13,6 +13,7 @@ import type { Backend, StoredMail } from '../../backend/port.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
+import { noItems, withItem } from '../../core/lists.js'
 import { bringsKeys, openCommand, openMail } from '../journal/mail.js'
 import { resolveCommand } from '../resolve/commands.js'
 import type { CommandResolution } from '../resolve/hooked-mail.js'
@@ -56,7 +57,7 @@ export class MailReader {
    * Mail that cannot be decided yet: a report of a child before its predecessors, mail of a parked thread, what
    * must not overtake another.
    */
-  #early: StoredMail[] = []
+  #early: StoredMail[] = noItems
 
   constructor(options: MailReaderOptions, handler: MailHandler) {
     this.#options = options
@@ -135,12 +136,12 @@ export class MailReader {
       settings.warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
     if (parked && !('command' in opened && needsNoDefinition(opened.command))) {
       tellParked(backend, { thread: state.id, mail, why: parked })
-      return void this.#early.push(mail)
+      return this.#keep(mail)
     }
     if ('refused' in opened) return this.#decide(mail, opened)
-    if (this.#mustWait(opened.command)) return void this.#early.push(mail)
+    if (this.#mustWait(opened.command)) return this.#keep(mail)
     const turn = mailTurn(state, opened.command)
-    if (turn === 'early') return void this.#early.push(mail)
+    if (turn === 'early') return this.#keep(mail)
     if (turn === 'heard') return this.#handler.answer(mail, { ok: true, seq: state.seq })
     this.#decide(mail, locked ? { refused: locked } : this.#resolve(mail, opened.command), opened.command.kind)
   }
@@ -161,22 +162,29 @@ export class MailReader {
     this.#pending++
     const keepsOrder = kind === 'create' || kind === 'message' || kind === 'rewind'
     if (keepsOrder) this.#asking = kind
-    void resolution.then((resolved) => {
-      this.#pending--
-      if (keepsOrder) this.#asking = undefined
-      if (this.#handler.open) {
-        this.#handler.obey(mail, resolved)
-        this.#takeEarly()
-      }
-      this.#handler.done()
-    }, this.#failed)
+    void resolution.then(
+      (resolved) => {
+        this.#pending--
+        if (keepsOrder) this.#asking = undefined
+        if (this.#handler.open) {
+          this.#handler.obey(mail, resolved)
+          this.#takeEarly()
+        }
+        this.#handler.done()
+      },
+      (thrown: unknown) => this.#failed(thrown),
+    )
   }
 
   /** Only the store can fail here. */
-  readonly #failed = (thrown: unknown): void => {
+  #failed(thrown: unknown): void {
     this.#pending--
     this.#asking = undefined
     this.#handler.failed(thrown)
+  }
+
+  #keep(mail: StoredMail): void {
+    this.#early = withItem(this.#early, mail)
   }
 
   /** Messages keep their order, and nothing is said to a thread that is being created or goes back. */
@@ -188,7 +196,7 @@ export class MailReader {
   #takeEarly(): void {
     if (this.#early.length === 0) return
     const early = this.#early
-    this.#early = []
+    this.#early = noItems
     for (const mail of early) this.#take(mail)
   }
 }

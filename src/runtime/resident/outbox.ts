@@ -15,6 +15,7 @@ import type { Backend, Commit, CommitResult, Placed, Send, StoredMail } from '..
 import type { Answer } from '../../core/records/command.js'
 import { broken, failure, fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
+import { noItems, withItem } from '../../core/lists.js'
 import type { ThreadRecord, TurnEnded } from '../../core/records/record.js'
 import { pack } from '../journal/journal.js'
 import type { Chain, PackedEntry } from '../journal/journal.js'
@@ -91,15 +92,15 @@ export class Outbox {
   readonly #options: OutboxOptions
   readonly #owner: CommitOwner
   readonly #pace: SnapshotPace
-  #records: ThreadRecord[] = []
-  #sends: Send[] = []
+  #records: ThreadRecord[] = noItems
+  #sends: Send[] = noItems
   /** How many of `#sends` were offered to threads of this host, and not taken. */
   #offered = 0
   /** Its mail was offered for the next commit: what it takes now would come before what sent it. */
   #sealed = false
-  #done: number[] = []
-  #replies: Reply[] = []
-  #unanswered: readonly Reply[] = []
+  #done: number[] = noItems
+  #replies: Reply[] = noItems
+  #unanswered: readonly Reply[] = noItems
   /** The journal's last entry, or its hash. */
   #chain: Chain
   #durable: number
@@ -157,16 +158,16 @@ export class Outbox {
   }
 
   record(record: ThreadRecord, sends: readonly Send[]): void {
-    this.#records.push(record)
-    for (const send of sends) this.#sends.push(send)
+    this.#records = withItem(this.#records, record)
+    for (const send of sends) this.#sends = withItem(this.#sends, send)
     this.#options.flushSoon(this)
   }
 
   /** Answers mail, which is finished with that. `sends`: mail that goes out without a record. */
   answer({ id, number, handed }: TakenMail, answer: Answer, sends?: readonly Send[]): void {
-    if (sends) for (const send of sends) this.#sends.push(send)
-    if (number > 0) this.#done.push(number)
-    this.#replies.push({ command: id, number, answer, handed })
+    if (sends) for (const send of sends) this.#sends = withItem(this.#sends, send)
+    if (number > 0) this.#done = withItem(this.#done, number)
+    this.#replies = withItem(this.#replies, { command: id, number, answer, handed })
     this.#options.flushSoon(this)
   }
 
@@ -204,11 +205,11 @@ export class Outbox {
     this.#sealed = false
     if (!this.ready || !this.#full) return undefined
     const batch = { records: this.#records, sends: this.#sends, done: this.#done, replies: this.#replies }
-    this.#records = []
-    this.#sends = []
+    this.#records = noItems
+    this.#sends = noItems
     this.#offered = 0
-    this.#done = []
-    this.#replies = []
+    this.#done = noItems
+    this.#replies = noItems
     this.#committing = true
     return { outbox: this, batch, commit: this.#toCommit(batch) }
   }

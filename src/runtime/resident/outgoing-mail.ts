@@ -14,6 +14,7 @@ import type { Outcome } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { flowingEnv, inheritedEnv, threadEnv } from '../../core/env.js'
+import { noItems } from '../../core/lists.js'
 import type { ChildCall, ChildrenStopped, EnvChanged, ThreadRecord } from '../../core/records/record.js'
 import { freezeTree } from '../../core/tree.js'
 import { readMail, sealMail } from '../journal/mail.js'
@@ -162,8 +163,9 @@ function toChild(state: ThreadState, { key, call, waits, attachments, grant, bas
     ...(lasting && reports === 'implicit' && { reports }),
     ...defined({ caller }),
   }
-  const tags = name === undefined ? [] : [`name:${name}`]
-  const path = [...state.path, thread]
+  const tags = name === undefined ? noItems : [`name:${name}`]
+  // Not by a spread, which makes room for 17.
+  const path = state.path.concat(thread)
   return mail(thread, key, {
     kind: 'create',
     agent,

@@ -64,7 +64,7 @@ class EffectInFlight implements EffectOwner {
   }
 
   whenItsTurn(index: number): Promise<void> {
-    return this.#reconciler.whenItsTurn(this.effect.key, index)
+    return this.#reconciler.whenItsTurn(this, index)
   }
 
   land(landing: Landing): void {
@@ -76,30 +76,27 @@ class EffectInFlight implements EffectOwner {
   }
 }
 
+/** Not written to: threads without any share them. */
+const noneInFlight: EffectInFlight[] = []
+const nothingToStart: readonly Effect[] = []
+
 export class Reconciler {
   readonly thread: EffectThread
   readonly #backend: Pick<Backend, 'signals'>
   readonly #runner: EffectRunner
   readonly #maxParallelTools: number
   readonly #order: CallOrder
-  readonly #inFlight = new Map<string, EffectInFlight>()
-  readonly #counts = {
-    model: 0,
-    context: 0,
-    call: 0,
-    hook: 0,
-    deadline: 0,
-    schedule: 0,
-    removal: 0,
-    rewind: 0,
-    copy: 0,
-  }
+  /** An array and no Map: most threads have one or two, and a host has thousands of threads. */
+  #inFlight = noneInFlight
+  /** Model and tool calls in flight, and hooks; the tool calls of these. */
+  #running = 0
+  #calls = 0
   /** Calls in flight that wait for their turn. */
   #waiting = 0
   /** Calls whose turn has come, and that wait until fewer than `maxParallelTools` run. */
-  readonly #continuing: { readonly key: string; readonly resolve: () => void }[] = []
+  #continuing: { readonly inFlight: EffectInFlight; readonly resolve: () => void }[] | undefined
   /** Effects that are to start, from `#next` on. */
-  #backlog: readonly Effect[] = []
+  #backlog = nothingToStart
   #next = 0
   /** The thread has left this host: nobody is told anything by it any more. */
   #left = false
@@ -114,20 +111,21 @@ export class Reconciler {
 
   /** Model and tool calls in flight, and hooks. Deadlines and schedules keep nobody awake. */
   get running(): number {
-    return this.#counts.model + this.#counts.context + this.#counts.call + this.#counts.hook
+    return this.#running
   }
 
   get calls(): readonly CallEffect[] {
-    return [...this.#inFlight.values()].map(({ effect }) => effect).filter((effect) => effect.kind === 'call')
+    return this.#inFlight.map(({ effect }) => effect).filter((effect) => effect.kind === 'call')
   }
 
   /** `outstanding`: all effects that the state waits for. */
   reconcile(outstanding: readonly Effect[]): void {
-    if (this.#inFlight.size === 0) this.#backlog = outstanding
+    if (this.#inFlight.length === 0) this.#backlog = outstanding
     else {
       const keys = new Set(outstanding.map(({ key }) => key))
-      for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, abandonReason)
-      this.#backlog = outstanding.filter(({ key }) => !this.#inFlight.has(key))
+      for (const each of [...this.#inFlight]) if (!keys.has(each.effect.key)) this.#abort(each, abandonReason)
+      for (const { effect } of this.#inFlight) keys.delete(effect.key)
+      this.#backlog = outstanding.filter(({ key }) => keys.has(key))
     }
     this.#next = 0
     this.startReady()
@@ -135,11 +133,10 @@ export class Reconciler {
 
   /** Starts effects that were held back and have become ready. */
   startReady(): void {
-    while (this.#continuing.length > 0 && !this.#full) {
+    while (this.#continuing && this.#continuing.length > 0 && !this.#full) {
       const next = this.#continuing.shift()
-      const inFlight = next && this.#inFlight.get(next.key)
-      if (!next || !inFlight?.waiting) continue
-      inFlight.waiting = false
+      if (!next?.inFlight.waiting) continue
+      next.inFlight.waiting = false
       this.#waiting--
       next.resolve()
     }
@@ -150,16 +147,19 @@ export class Reconciler {
       this.#next++
       this.#start(effect)
     }
+    this.#backlog = nothingToStart
+    this.#next = 0
   }
 
   get #full(): boolean {
-    return this.#counts.call - this.#waiting >= this.#maxParallelTools
+    return this.#calls - this.#waiting >= this.#maxParallelTools
   }
 
   #start(effect: Effect): void {
     const inFlight = new EffectInFlight(effect, this)
-    this.#inFlight.set(effect.key, inFlight)
-    this.#counts[effect.kind]++
+    if (this.#inFlight.length === 0) this.#inFlight = [inFlight]
+    else this.#inFlight.push(inFlight)
+    this.#count(effect, 1)
     inFlight.running = this.#runner.start(effect, inFlight)
   }
 
@@ -167,27 +167,33 @@ export class Reconciler {
    * Takes an effect out of flight. False when it was not in flight: its outcome does not count (RC1: only one runs).
    */
   remove(inFlight: EffectInFlight): boolean {
-    const { key, kind } = inFlight.effect
-    if (this.#inFlight.get(key) !== inFlight) return false
+    const index = this.#inFlight.indexOf(inFlight)
+    if (index < 0) return false
     if (inFlight.waiting) this.#waiting--
-    this.#inFlight.delete(key)
-    this.#counts[kind]--
+    inFlight.waiting = false
+    if (this.#inFlight.length === 1) this.#inFlight = noneInFlight
+    else this.#inFlight.splice(index, 1)
+    this.#count(inFlight.effect, -1)
     return true
   }
 
+  #count({ kind }: Effect, by: 1 | -1): void {
+    if (kind === 'call') this.#calls += by
+    if (kind === 'call' || kind === 'model' || kind === 'context' || kind === 'hook') this.#running += by
+  }
+
   /** Resolves when the calls before this one are settled. A call that is aborted while it waits is never resumed. */
-  whenItsTurn(key: string, index: number): Promise<void> {
+  whenItsTurn(inFlight: EffectInFlight, index: number): Promise<void> {
     if (this.#order.hasCome(index)) return Promise.resolve()
     return new Promise((resolve) => {
-      this.#order.wait(index, () => this.#continuing.push({ key, resolve }))
-      this.#wait(key)
-      this.thread.callWaits(key)
+      this.#order.wait(index, () => (this.#continuing ??= []).push({ inFlight, resolve }))
+      this.#wait(inFlight)
+      this.thread.callWaits(inFlight.effect.key)
     })
   }
 
-  #wait(key: string): void {
-    const inFlight = this.#inFlight.get(key)
-    if (!inFlight || inFlight.waiting) return
+  #wait(inFlight: EffectInFlight): void {
+    if (inFlight.waiting || !this.#inFlight.includes(inFlight)) return
     inFlight.waiting = true
     this.#waiting++
     this.startReady()
@@ -212,34 +218,29 @@ export class Reconciler {
 
   /** Tells again what the effects in flight have said so far, for watchers that come late. */
   speakAgain(): void {
-    for (const { running } of [...this.#inFlight.values()])
-      for (const event of running?.soFar?.() ?? []) this.speak(() => event)
+    for (const { running } of [...this.#inFlight]) for (const event of running?.soFar?.() ?? []) this.speak(() => event)
   }
 
   /** Aborts everything (of one kind) and forgets what was held back. */
   abortAll(reason: string, kind?: Effect['kind']): void {
-    this.#backlog = []
+    this.#backlog = nothingToStart
     this.#next = 0
-    for (const { effect } of [...this.#inFlight.values()])
-      if (!kind || effect.kind === kind) this.#abort(effect.key, reason)
+    for (const each of [...this.#inFlight]) if (!kind || each.effect.kind === kind) this.#abort(each, reason)
   }
 
   abortWaiting(reason: string): void {
-    for (const { effect, waiting } of [...this.#inFlight.values()]) if (waiting) this.#abort(effect.key, reason)
+    for (const each of [...this.#inFlight]) if (each.waiting) this.#abort(each, reason)
   }
 
   /** The thread leaves this host: effects that can continue without it do, the others are aborted. */
   leaveAll(reason: string): void {
     this.#left = true
-    for (const inFlight of this.#inFlight.values())
+    for (const inFlight of [...this.#inFlight])
       if (!inFlight.waiting && inFlight.running?.leave?.()) this.remove(inFlight)
     this.abortAll(reason)
   }
 
-  #abort(key: string, reason: string): void {
-    const inFlight = this.#inFlight.get(key)
-    if (!inFlight) return
-    this.remove(inFlight)
-    inFlight.running?.abort(reason)
+  #abort(inFlight: EffectInFlight, reason: string): void {
+    if (this.remove(inFlight)) inFlight.running?.abort(reason)
   }
 }

@@ -63,7 +63,6 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   readonly ledger = new CallLedger()
   readonly #options: ResidentOptions
   readonly #actor: ThreadActor
-  readonly #move: Move
   readonly #mail: MailReader
   readonly #starter: EffectStarter
   readonly #reconciler: Reconciler
@@ -78,13 +77,11 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
 
   constructor(woken: Woken, options: ResidentOptions, lacks?: Failure) {
     const { state } = woken
-    const actor = options.actors.create(state.position)
     this.id = state.id
     this.state = state
     this.#options = options
     this.#lacks = lacks
-    this.#actor = actor
-    this.#move = (from, signal) => moveActor(actor, from, signal)
+    this.#actor = options.actors.create(state.position)
     this.#observed = options.services.observing?.of(state)
     this.outbox = new Outbox(woken, options, this)
     this.#mail = new MailReader(options, this)
@@ -227,8 +224,10 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   #record(fact: Fact, by?: string): void {
     const { services } = this.#options
     const record: ThreadRecord = { seq: this.state.seq + 1, at: services.clock.now(), ...defined({ by }), ...fact }
-    if (this.#observed) this.#observed.fold(record, () => fold(this.state, record, this.#move))
-    else fold(this.state, record, this.#move)
+    // Made for the record, not kept: a host may have thousands of residents.
+    const move: Move = (from, signal) => moveActor(this.#actor, from, signal)
+    if (this.#observed) this.#observed.fold(record, () => fold(this.state, record, move))
+    else fold(this.state, record, move)
     services.quotas?.note(this.state, record)
     this.ledger.note(record)
     // Whoever told the outcome: the body here, or a receipt of the host that had the call before.

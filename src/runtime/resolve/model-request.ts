@@ -20,16 +20,16 @@ import { isForced } from './reply-meaning.js'
 /** What a request needs besides the agent and the thread. */
 export interface RequestSources {
   readonly envs: Environments
-  readonly read: NonNullable<ModelRequest['read']>
+  readonly readMedia: NonNullable<ModelRequest['read']>
 }
 
-export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }: RequestSources): ModelRequest {
+export function toRequest(setup: AgentSetup, state: ThreadState, { envs, readMedia }: RequestSources): ModelRequest {
   const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = setup.prompt
   return {
     system: setup.text.map((piece) => (typeof piece === 'string' ? piece : envs.promptText(state, piece))).join(''),
     messages: messagesFor(setup, state),
     tools: offeredTo(setup, state).specs,
-    read,
+    read: readMedia,
     thread: state.id,
     step: state.turn ? stepsOf(state.turn) : 0,
     ...defined({

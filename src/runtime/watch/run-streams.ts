@@ -110,7 +110,7 @@ export function createRunStreams(services: RunServices, find: FindRun, options: 
 }
 
 export function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  return signal ? abortable(promise, signal) : promise
+  return signal ? abortable(promise, { signal }) : promise
 }
 
 /** Events of the turn. Deltas are heard while the run is looked for. */

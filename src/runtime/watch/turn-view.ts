@@ -7,7 +7,8 @@
 import { isAttempt } from '../../../actors/thread/children/supervision.js'
 import { positionAt } from '../../../actors/thread/position.js'
 import { createState } from '../../../actors/thread/state.js'
-import type { ThreadState } from '../../../actors/thread/state.js'
+import type { Child, ThreadState } from '../../../actors/thread/state.js'
+import { withKey } from '../../core/lists.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { noUsage } from '../../core/usage.js'
 import { Projector, noChanges } from './projection.js'
@@ -67,6 +68,7 @@ function fillIn(state: ThreadState, record: ThreadRecord): void {
   const known = state.children.get(record.reference)
   // Of a child that was called before the turn it is not known that it is tried again, under another id.
   if (known && isAttempt(known, record.child)) return
-  state.children.set(record.reference, { id: record.child, agent: '', lasting: true, busy: 0 })
+  const child: Child = { id: record.child, agent: '', lasting: true, busy: 0 }
+  state.children = withKey(state.children, record.reference, child)
   if (!known) state.living++
 }

@@ -2,8 +2,11 @@
 import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
 import { memory } from '../../../src/backend/memory/memory.js'
+import { createCancel } from '../../../src/core/async/cancel.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import { noUsage } from '../../../src/core/usage.js'
+import { abortable } from '../../../src/models/retry/abort.js'
+import { ModelAttempt } from '../../../src/models/retry/attempt.js'
 import { withFallback } from '../../../src/models/retry/fallback.js'
 import type { Model, ModelCallOptions, ModelReply } from '../../../src/models/port.js'
 import { withRetries } from '../../../src/models/retry/retry.js'
@@ -167,4 +170,24 @@ test.each([
   }
   expect(await run.text()).toBe('ok')
   await skein.close()
+})
+
+test('an abort reaches a model that listens without a signal, through all attempts, and no signal is made', async () => {
+  const clock = manualClock()
+  const cancel = createCancel()
+  const options: ModelCallOptions = {
+    get signal(): AbortSignal {
+      return expect.fail('the signal was read')
+    },
+    onAbort: (listener) => cancel.onAbort(listener),
+    emit: () => undefined,
+  }
+  const model: Model = {
+    name: 'slow',
+    call: (_request, call) => abortable(new Promise<never>(() => undefined), call),
+  }
+  const call = withTimeLimits(model, limits, clock).call(modelRequest(), new ModelAttempt(options))
+  cancel.abort(new Error('enough'))
+  await expect(call).rejects.toThrow('enough')
+  expect(clock.pending).toBe(0)
 })

@@ -15,6 +15,7 @@ export function tookOf(elapsedMs: number, waitedMs: number, attempts: number): T
   const waited = Math.max(0, Math.round(waitedMs))
   const ranMs = Math.max(0, Math.round(elapsedMs - waited))
   if (waited === 0 && ranMs === 0 && attempts <= 1) return undefined
+  if (waited === 0 && attempts <= 1) return { ranMs }
   return { ...(waited > 0 && { waitedMs: waited }), ranMs, ...(attempts > 1 && { attempts }) }
 }
 
