@@ -167,12 +167,8 @@ export interface Placed {
 export type CommitResult =
   | (Placed & {
       readonly ok: true
-      /** Of `also`, in its order. */
       readonly also?: readonly Placed[]
-      /**
-       * Resolves when the mail that the commit finishes is not `waiting` any more; absent: that is so already. The
-       * holder of the lease does not read it again in any case.
-       */
+      /** Resolves when the mail that the commit finishes is not `waiting` any more; absent: that is so already. */
       readonly finished?: Promise<void>
     })
   | { readonly ok: false; readonly seq: number; readonly epoch: number }
@@ -356,10 +352,7 @@ export interface KeyCheck {
 
 export interface Backend {
   readonly name: string
-  /**
-   * The default master key for secrets: a file, made on first use, or the key itself. Absent: the key must be an
-   * option.
-   */
+  /** The default master key for secrets: a file, made on first use, or the key itself. Absent: it must be an option. */
   readonly key?: { readonly file: string } | { readonly text: string }
   readonly keyCheck: KeyCheck
   /** A host may hold leases; a client reads, puts mail and listens. */
