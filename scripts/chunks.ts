@@ -46,13 +46,15 @@ const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => 
   name: 'in-one-folder',
   setup(building) {
     building.onLoad({ filter: /\.js$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      const first = (before.get(relative(dist, path)) ?? []).map(
-        (each) => `import ${JSON.stringify(join(dist, each))};\n`,
-      )
-      if (!text.includes('import.meta.url')) return first.length > 0 ? { contents: first.join('') + text } : undefined
+      const text = (await readFile(path, 'utf8')).replace(/^#!.*\n/, '')
+      const name = relative(dist, path)
+      const first = (before.get(name) ?? []).map((each) => `import ${JSON.stringify(join(dist, each))};\n`)
       const location = JSON.stringify(relative(target, path))
-      return { contents: `${first.join('')}const __module_url = new URL(${location}, __chunk_url).href;\n${text}` }
+      const own = text.includes('import.meta.url')
+        ? `const __module_url = new URL(${location}, __chunk_url).href;\n`
+        : ''
+      // Its name stands above it in the chunk.
+      return { contents: `${first.join('')}//! ${name}\n${own}${text}` }
     })
     building.onResolve({ filter: /^zod$/ }, () => ({ path: '../vendor/zod.js', external: true }))
     building.onResolve({ filter: /\/vendor\/[^/]+\.js$/ }, ({ path }) => ({
@@ -91,6 +93,7 @@ async function bundle(entries: readonly string[]): Promise<void> {
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 120,
+    legalComments: 'inline',
     logLevel: 'error',
   })
   const { metafile } = await build({ ...options(new Map()), write: false, metafile: true })

@@ -68,8 +68,8 @@ it('E7: importing Skein loads its zod, and a turn the machine and the packing of
 it('O1: where nobody observes, nothing of tracing, metrics and logs is loaded', async () => {
   const chunks = (await modulesOf(turn)).filter((url) => url.includes('/dist/lib/'))
   // Each module of a chunk has its name above it.
-  const modules = chunks.flatMap((url) => readFileSync(fileURLToPath(url), 'utf8').match(/^\/\/ \S+\.js$/gm) ?? [])
-  expect(modules).toContain('// src/runtime/resident/resident.js')
+  const modules = chunks.flatMap((url) => readFileSync(fileURLToPath(url), 'utf8').match(/\/\/! \S+\.js$/gm) ?? [])
+  expect(modules).toContain('//! src/runtime/resident/resident.js')
   expect(modules.filter((name) => /\/observe[/.]/.test(name))).toEqual([])
 })
 
