@@ -56,6 +56,8 @@ export function readSettings(args: readonly string[], root: URL): Settings {
     },
   })
   const quick = values.quick ?? false
+  const { rounds, ...others } = values
+  const isWhole = Object.keys(others).length === 0
   const only = values.only?.split(',') ?? workloads
   const unknown = only.find((name) => !isWorkload(name))
   if (unknown !== undefined)
@@ -65,16 +67,16 @@ export function readSettings(args: readonly string[], root: URL): Settings {
     peers: !values['no-peers'],
     only: new Set(only.filter(isWorkload)),
     dist: values.dist === undefined ? new URL('dist/', root) : pathToFileURL(`${values.dist}/`),
-    nodes: versions(values.node ?? (args.length > 0 ? '' : defaultNode)),
-    rounds: count(values.rounds ?? (quick ? '2' : '5')),
-    ...keptAs(values.keep, args),
+    nodes: versions(values.node ?? (isWhole ? defaultNode : '')),
+    rounds: count(rounds ?? (quick ? '2' : '5')),
+    ...keptAs(values.keep, isWhole),
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
   }
 }
 
-/** A run without options is the one whose table is kept; another is kept under the name that it is given. */
-function keptAs(name: string | undefined, args: readonly string[]): { readonly kept?: string } {
-  if (name === undefined) return args.length > 0 ? {} : { kept: '' }
+/** A whole run, of however many rounds, is the one whose table is kept; another is under the name that it is given. */
+function keptAs(name: string | undefined, isWhole: boolean): { readonly kept?: string } {
+  if (name === undefined) return isWhole ? { kept: '' } : {}
   if (!/^[a-z]+$/.test(name)) throw new RangeError(`--keep is a word of small letters\n${usage}`)
   return { kept: name }
 }
