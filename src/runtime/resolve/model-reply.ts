@@ -13,7 +13,7 @@ import type { Cancel } from '../../core/async/cancel.js'
 import { brokenText, collectAttachments } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
-import { isObject, toJson } from '../../core/json.js'
+import { copyOf, isObject, toJson } from '../../core/json.js'
 import type { FinishReason, ModelReplied, RecordedCall } from '../../core/records/record.js'
 import type { StepRules, TurnRules } from '../../core/records/rules.js'
 import type { SessionRole } from '../../core/records/session.js'
@@ -194,9 +194,10 @@ function landingOf(
     model: reply.model ?? setup.model.name,
     text: reply.text,
     calls: set.after_call ? calls.map((call) => withResultHooks(set, call)) : calls,
-    usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model),
+    // The record's own: a model may use its objects again.
+    usage: copyOf(priced(reply.usage, app.models.get(reply.model ?? '') ?? setup.model)),
     finish: finishReasons.has(reply.finish) ? reply.finish : 'other',
-    ...defined({ reasoning: reply.reasoning, kept: reply.kept, side, label: setup.side.label, took }),
+    ...defined({ reasoning: reply.reasoning, kept: copyOf(reply.kept), side, label: setup.side.label, took }),
     ...(handoff.to !== undefined && defined({ rules: rulesAfter(state, turnRules?.(handoff.to)) })),
     ...(acted.length > 0 && { hooks: acted }),
   }

@@ -1,6 +1,6 @@
 /** Events by cursor: whoever was cut off goes on after what it saw, with everything once. */
 import { expect, it } from 'vitest'
-import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
+import { appOn, calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 import type { DurableEvent, SkeinEvent } from '../../../../src/core/records/event.js'
@@ -164,6 +164,20 @@ it('FW1, R1: what a reader does with an event is seen by nobody else: no reader,
   expect(durable.length).toBeGreaterThan(readers.length * 4)
   for (const event of durable) expect(kept).toContainEqual(event)
   expect(JSON.stringify([kept, await thread.messages(), model.requests])).not.toContain('spoilt')
+  await skein.close()
+})
+
+it('R1: a model that uses the objects of its reply again changes no record', async () => {
+  const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
+  const kept = { origin: 'here', parts: [{ type: 'reasoning' as const, length: 0, meta: { round: 1 } }] }
+  const model = { name: 'own', call: async () => ({ text: 'hm', calls: [], usage, kept, finish: 'stop' as const }) }
+  const skein = await createSkein({ app: appOn(model), backend: memory() })
+  const thread = await skein.threads.create({ agent: 'helper' })
+  await thread.send('go').result()
+  overwrite([usage, kept])
+  const events = await take(thread.events({ until: 'now' }), 100)
+  expect(events).toContainEqual(expect.objectContaining({ usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 } }))
+  expect(JSON.stringify(events)).not.toContain('spoilt')
   await skein.close()
 })
 
