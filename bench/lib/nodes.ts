@@ -14,10 +14,11 @@ const cache = fileURLToPath(new URL('../../.cache/', import.meta.url))
 /** What differs between versions: steps, children, waking, starting. */
 const works: Contender['works'] = ['w1', 'w3', 'w4', 'w8', 'w12']
 
-/** The same contenders once more, on this Node. */
+/** The same contenders once more, on this Node; but for those whose database was compiled for the Node of the run. */
 export async function onNode(version: string, contenders: readonly Contender[]): Promise<readonly Contender[]> {
   const node = await nodeBinary(version)
-  return contenders.map((contender) => ({
+  const anywhere = contenders.filter(({ kind, mode }) => kind !== 'peer' || mode !== 'sqlite')
+  return anywhere.map((contender) => ({
     ...contender,
     name: `${contender.name}, Node ${version}`,
     works: contender.works.filter((each) => works.includes(each)),
