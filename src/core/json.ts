@@ -124,36 +124,46 @@ export function copyOf<Value>(value: Value): Value {
   return copied(value) as Value
 }
 
-// Made for every event, so without lists of keys: those of a plain object are its own.
+/** Undefined: JSON does not have it. Made for every event, so without lists of keys: a plain object has its own. */
 function copied(value: unknown): unknown {
-  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null
-  if (typeof value !== 'object' || value === null) return value
+  switch (typeof value) {
+    case 'number':
+      return Number.isFinite(value) ? value + 0 : null
+    case 'function':
+    case 'symbol':
+      return undefined
+    case 'object':
+      return value === null ? null : copiedObject(value)
+    default:
+      return value
+  }
+}
+
+function copiedObject(value: object): unknown {
   if (Array.isArray(value)) return copiedItems(value)
   const form: unknown = Object.getPrototypeOf(value)
   const isPlain = (form === Object.prototype || form === null) && !('toJSON' in value)
-  return isPlain ? copiedFields(value as { readonly [key: string]: unknown }) : JSON.parse(JSON.stringify(value))
+  if (isPlain) return copiedFields(value as { readonly [key: string]: unknown })
+  const text: string | undefined = JSON.stringify(value)
+  return text === undefined ? undefined : JSON.parse(text)
 }
 
 /** By index: a hole is null, and so is what JSON does not have. */
 function copiedItems(value: readonly unknown[]): unknown[] {
   const items: unknown[] = []
-  for (let index = 0; index < value.length; index++) items.push(isKept(value[index]) ? copied(value[index]) : null)
+  for (let index = 0; index < value.length; index++) items.push(copied(value[index]) ?? null)
   return items
 }
 
 function copiedFields(value: { readonly [key: string]: unknown }): object {
   const fields: Record<string, unknown> = {}
   for (const key in value) {
-    const field = value[key]
-    if (!isKept(field)) continue
-    if (key === '__proto__') define(fields, key, copied(field))
-    else fields[key] = copied(field)
+    const field = copied(value[key])
+    if (field === undefined) continue
+    if (key === '__proto__') define(fields, key, field)
+    else fields[key] = field
   }
   return fields
-}
-
-function isKept(field: unknown): boolean {
-  return field !== undefined && typeof field !== 'function' && typeof field !== 'symbol'
 }
 
 /** Assigning to `__proto__` would set the prototype. */

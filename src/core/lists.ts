@@ -31,7 +31,7 @@ export const noKeys: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** The map with the key: the same map, unless it was `noKeys`. */
 export function withKey<Value>(map: ReadonlyMap<string, Value>, key: string, value: Value): ReadonlyMap<string, Value> {
-  if (map === noKeys || !(map instanceof Map)) return new Map([[key, value]])
+  if (map === noKeys || !(map instanceof Map)) return new Map([...map, [key, value]])
   map.set(key, value)
   return map
 }
