@@ -7,6 +7,7 @@ import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { Blobs, Journal } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
+import type { LoopShare } from '../core/async/loop-share.js'
 import type { Clock } from '../core/clock.js'
 import type { DeltaEvent } from '../core/records/event.js'
 import type { SideName } from '../core/records/message.js'
@@ -73,6 +74,8 @@ export interface Services {
   readonly app: App
   readonly pool: Pool
   readonly clock: Clock
+  /** Of all threads of the host together. */
+  readonly loop: LoopShare
   readonly blobs: Blobs
   /** What a model may be shown: the bytes of a hash. One function for all requests. */
   readonly readMedia: NonNullable<ModelRequest['read']>

@@ -9,6 +9,7 @@ import { outlineOf } from '../agent/outline.js'
 import type { AppOutline } from '../agent/outline.js'
 import type { HostProfile, HostSelf } from '../backend/host-info.js'
 import type { Backend, Send } from '../backend/port.js'
+import { LoopShare } from '../core/async/loop-share.js'
 import { defined } from '../core/defined.js'
 import type { HostGauges } from '../observe/port.js'
 import type { AppSource } from './app/load.js'
@@ -152,6 +153,7 @@ function createServices({ served, settings, backend, quotas, observing }: Servic
     },
     pool: served.pool,
     clock,
+    loop: new LoopShare(),
     blobs: backend.blobs,
     readMedia: (hash) => readMedia(backend.blobs, hash),
     journal: backend.journal,

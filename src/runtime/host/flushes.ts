@@ -3,7 +3,7 @@
  * something to commit.
  *
  * - A few are flushed as soon as nothing else is left to do at once. Many wait for the end of this turn of the event
- *   loop, so that one transaction holds them all.
+ *   loop, so that one transaction holds many; the rest of very many are flushed in the next turns.
  * - The event loop goes on after a few flushes, also where threads always have something to commit: timers and
  *   sockets are not held up.
  * - Before a commit its mail is handed over to threads of this host; those that take some are part of the commit (LM2:
@@ -15,6 +15,8 @@ import type { Outbox, OutboxOptions } from '../resident/outbox.js'
 
 const few = 2
 const flushesInOneTurn = 16
+/** Outboxes that are flushed at once, besides those of threads that they hand mail to. */
+const most = 32
 
 export interface FlushOptions extends Pick<OutboxOptions, 'backend' | 'services'> {
   /** Hands mail over. Gives the outbox of the thread that has taken it. */
@@ -53,9 +55,14 @@ export class Flushes {
   }
 
   #flush(): void {
+    const rest = this.#outboxes
+    this.#outboxes = new Set([...rest].slice(0, most))
     const groups = this.#gather()
-    this.#outboxes = new Set()
-    this.#awaited = false
+    // One of the rest may have taken mail: it is part of that commit.
+    for (const outbox of this.#outboxes) rest.delete(outbox)
+    this.#outboxes = rest
+    this.#awaited = rest.size > 0
+    if (this.#awaited) setImmediate(this.#flushAll)
     for (const group of groups) void commitTogether(this.#options, group)
   }
 

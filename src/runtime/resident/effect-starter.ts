@@ -5,6 +5,7 @@
 import { mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
+import type { LoopShare } from '../../core/async/loop-share.js'
 import { mutants } from '../../core/mutants.js'
 import { HookCall } from '../effects/hook-call.js'
 import { ContextReduction } from '../effects/reduce-context.js'
@@ -49,6 +50,10 @@ export class EffectStarter implements EffectRunner {
   constructor(options: EffectStarterOptions, thread: StarterThread) {
     this.#options = options
     this.#thread = thread
+  }
+
+  get loop(): LoopShare {
+    return this.#options.services.loop
   }
 
   /** Another host had the thread before: calls that it had under way are counted before they start again. */

@@ -6,12 +6,14 @@
  * RC2 At most `maxParallelTools` calls run at once; one that waits for its turn is not counted. Effects start in the
  *     order given, so one that must wait before it starts holds back those behind it.
  * RC3 An effect that must wait until its cause is durable is held back, and asked again when that is so.
+ * RC4 What starts in one turn of the event loop is bounded (LS1); what is behind it starts in a later one.
  */
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend } from '../../backend/port.js'
 import { abandonReason } from '../../core/effect.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
+import type { Beginner, LoopShare } from '../../core/async/loop-share.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner, RunningEffect } from '../services.js'
 import { tellThread } from '../watch/topics.js'
@@ -19,6 +21,7 @@ import { CallOrder } from './call-order.js'
 
 /** How effects are started. */
 export interface EffectRunner {
+  readonly loop: LoopShare
   /** Whether the effect may start now (RC3, pause); `running`: effects that run already. */
   ready(effect: Effect, running: number): boolean
   start(effect: Effect, owner: EffectOwner): RunningEffect
@@ -80,7 +83,7 @@ class EffectInFlight implements EffectOwner {
 const noneInFlight: EffectInFlight[] = []
 const nothingToStart: readonly Effect[] = []
 
-export class Reconciler {
+export class Reconciler implements Beginner {
   readonly thread: EffectThread
   readonly #backend: Pick<Backend, 'signals'>
   readonly #runner: EffectRunner
@@ -98,6 +101,10 @@ export class Reconciler {
   /** Effects that are to start, from `#next` on. */
   #backlog = nothingToStart
   #next = 0
+  loopTurn = 0
+  begun = 0
+  /** Goes on in a later turn of the event loop. */
+  #pausing = false
   /** The thread has left this host: nobody is told anything by it any more. */
   #left = false
 
@@ -143,12 +150,22 @@ export class Reconciler {
     while (this.#next < this.#backlog.length) {
       const effect = this.#backlog[this.#next]
       if (!effect || (effect.kind === 'call' && this.#full) || !this.#runner.ready(effect, this.running)) return
+      if (this.#pausing || !this.#runner.loop.take(this)) return this.#pause()
       // Before it starts: an effect may wait for its turn at once, and so make room for the next.
       this.#next++
       this.#start(effect)
     }
     this.#backlog = nothingToStart
     this.#next = 0
+  }
+
+  #pause(): void {
+    if (this.#pausing) return
+    this.#pausing = true
+    this.#runner.loop.wait(() => {
+      this.#pausing = false
+      this.startReady()
+    })
   }
 
   get #full(): boolean {

@@ -4,12 +4,14 @@
  *
  * - A reply is checked before anything of it is recorded: an app's own model may return anything.
  * - Pure, but for the definition's own functions that tool-calls.ts asks (`needsApproval`, `cache.keyFn`).
+ * - A reply of many calls is recorded over several turns of the event loop, in call order.
  */
 import { answerFiles } from '../../../actors/thread/children/reports.js'
 import type { Landing } from '../../../actors/thread/decide/landings.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ModelDefinition } from '../../agent/define.js'
 import type { Cancel } from '../../core/async/cancel.js'
+import { nextTurn } from '../../core/async/next-turn.js'
 import { brokenText, collectAttachments } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
@@ -52,7 +54,7 @@ export interface ModelAnswer {
   readonly took?: Took | undefined
 }
 
-/** A promise only where a definition's own function returns one. */
+/** A promise only where a definition's own function returns one, and for many calls. */
 export function toLanding(
   definitions: CallDefinitions & ChildDefinitions,
   setup: AgentSetup,
@@ -81,13 +83,30 @@ export function toLanding(
   const { before_call: before, subagent_created: created } = hooksOf(recording, state)
   if (before || created || answer.block !== undefined) return toHookedLanding(recording, answer)
   const isDual = state.turn?.session !== undefined
-  const calls = wanted.calls.map((call, index) => {
-    const skipped = skippedCall(noRound, call)
-    return skipped ?? withRole(setup, recordOf(recording, call, index), isDual && !isLast)
-  })
+  const record = (call: RequestedCall, index: number): MaybePromise<RecordedCall> =>
+    skippedCall(noRound, call) ?? withRole(setup, recordOf(recording, call, index), isDual && !isLast)
+  if (wanted.calls.length > callsOfATurn)
+    return recordMany(wanted.calls, record).then((recorded) => landingOf(recording, answer, recorded))
+  const calls = wanted.calls.map(record)
   return calls.every(isRecorded)
     ? landingOf(recording, answer, calls)
     : Promise.all(calls).then((recorded) => landingOf(recording, answer, recorded))
+}
+
+/** Calls that are recorded in one turn of the event loop: some milliseconds. */
+const callsOfATurn = 128
+
+async function recordMany(
+  requested: readonly RequestedCall[],
+  record: (call: RequestedCall, index: number) => MaybePromise<RecordedCall>,
+): Promise<readonly RecordedCall[]> {
+  const recorded: RecordedCall[] = []
+  for (let from = 0; from < requested.length; from += callsOfATurn) {
+    const some = requested.slice(from, from + callsOfATurn).map((call, index) => record(call, from + index))
+    recorded.push(...(await Promise.all(some)))
+    await nextTurn()
+  }
+  return recorded
 }
 
 /** Hooks are asked about each call; with what they want the reply is recorded. */

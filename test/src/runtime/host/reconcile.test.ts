@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { createState } from '../../../../actors/thread/state.js'
 import type { Signals } from '../../../../src/backend/port.js'
+import { LoopShare } from '../../../../src/core/async/loop-share.js'
+import { nextTurn } from '../../../../src/core/async/next-turn.js'
 import type { Effect } from '../../../../src/core/effect.js'
 import { Reconciler } from '../../../../src/runtime/resident/reconcile.js'
 import type { EffectRunner, EffectThread } from '../../../../src/runtime/resident/reconcile.js'
@@ -17,6 +19,7 @@ function stage(maxParallelTools = 2) {
   const done = new Map<string, () => boolean>()
   const shut = new Set<string>()
   const runner: EffectRunner = {
+    loop: new LoopShare(),
     start({ key }, owner) {
       log.push(`start ${key}`)
       done.set(key, () => {
@@ -41,6 +44,34 @@ function stage(maxParallelTools = 2) {
 }
 
 describe('reconcile', () => {
+  const many = Array.from({ length: 100 }, (_, index) => call(index))
+
+  it('RC4: many effects start over several turns of the event loop, in order', async () => {
+    const { reconciler, took } = stage(1_000)
+    reconciler.reconcile(many)
+    const turns = [took()]
+    // Asked again meanwhile: nothing starts before its turn.
+    reconciler.startReady()
+    expect(took()).toEqual([])
+    while (reconciler.running < many.length) {
+      await nextTurn()
+      turns.push(took())
+    }
+    expect(turns.length).toBeGreaterThan(2)
+    expect(Math.max(...turns.map(({ length }) => length))).toBeLessThan(many.length / 2)
+    expect(turns.flat()).toEqual(many.map(({ key }) => `start ${key}`))
+  })
+
+  it('RC4: what is no longer wanted by then does not start', async () => {
+    const { reconciler, took } = stage(1_000)
+    reconciler.reconcile(many)
+    reconciler.reconcile([model(2)])
+    const begun = took().filter((line) => line.startsWith('start'))
+    for (let turn = 0; turn < 4; turn++) await nextTurn()
+    expect(took()).toEqual(['start step/2/model'])
+    expect(begun.length).toBeLessThan(many.length)
+  })
+
   it('RC1: starts what is wanted and missing, once', () => {
     const { reconciler, took } = stage()
     reconciler.reconcile([deadline, model(1)])
