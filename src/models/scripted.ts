@@ -15,7 +15,7 @@ import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { checkOptions } from '../core/options.js'
 import { noUsage, type Usage } from '../core/usage.js'
-import { abortable } from './retry/abort.js'
+import { abortable, takeUnlessAborted } from './retry/abort.js'
 import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall } from './port.js'
 
 export type ScriptedReply =
@@ -72,7 +72,7 @@ export function scriptedModel(script: Script | readonly ScriptedReply[], options
         const reply = play(request)
         if (typeof reply === 'string') return Promise.resolve(replyAtOnce({ text: reply }, call))
         if (isStream(reply)) return streamed(reply, call)
-        if (isPromise(reply)) return abortable(reply, call).then((late) => replyAtOnce(replyFields(late), call))
+        if (isPromise(reply)) return takeUnlessAborted(reply, call, (late) => replyAtOnce(replyFields(late), call))
         return Promise.resolve(replyAtOnce(reply, call))
       } catch (thrown) {
         return Promise.reject(thrown)

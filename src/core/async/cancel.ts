@@ -21,8 +21,8 @@ export function createCancel(): Cancel {
 class LazyCancel implements Cancel {
   #controller: AbortController | undefined
   #reason: Error | undefined
-  /** An array: few listen, and one takes a third of what a set does. */
-  #listeners: readonly Listener[] | undefined
+  /** Mostly one listens, and thousands of cancels may be there at once: a list is made for a second one. */
+  #listeners: Listener | readonly Listener[] | undefined
 
   get reason(): Error | undefined {
     return this.#reason
@@ -40,9 +40,9 @@ class LazyCancel implements Cancel {
     if (this.#reason) return
     this.#reason = reason
     this.#controller?.abort(reason)
-    const listeners = this.#listeners
+    const listeners = this.#all
     this.#listeners = undefined
-    if (listeners) for (const listener of listeners) listener(reason)
+    for (const listener of listeners) listener(reason)
   }
 
   onAbort(listener: Listener): () => void {
@@ -50,12 +50,18 @@ class LazyCancel implements Cancel {
       listener(this.#reason)
       return () => undefined
     }
-    this.#listeners = this.#listeners ? [...this.#listeners, listener] : [listener]
+    this.#listeners = this.#listeners ? [...this.#all, listener] : listener
     return () => this.#remove(listener)
   }
 
   #remove(listener: Listener): void {
-    const rest = this.#listeners?.filter((each) => each !== listener)
-    this.#listeners = rest?.length ? rest : undefined
+    const rest = this.#all.filter((each) => each !== listener)
+    this.#listeners = rest.length > 1 ? rest : rest[0]
+  }
+
+  get #all(): readonly Listener[] {
+    const listeners = this.#listeners
+    if (typeof listeners === 'function') return [listeners]
+    return listeners ?? []
   }
 }

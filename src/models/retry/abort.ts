@@ -22,13 +22,31 @@ export function onAbort(call: Abortable, listener: (reason: Error) => void): () 
 }
 
 export function abortable<T>(work: PromiseLike<T>, call: Abortable): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stopListening = onAbort(call, reject)
+  return takeUnlessAborted(work, call, (value) => value)
+}
+
+/** The same with what `take` makes of it; after an abort it is not asked. */
+export function takeUnlessAborted<T, Taken>(
+  work: PromiseLike<T>,
+  call: Abortable,
+  take: (value: T) => Taken,
+): Promise<Taken> {
+  return new Promise<Taken>((resolve, reject) => {
+    let isAborted = false
+    const stopListening = onAbort(call, (reason) => {
+      isAborted = true
+      reject(reason)
+    })
     // Both branches are given even after an abort, so that a late rejection is not an unhandled one.
     work.then(
       (value) => {
         stopListening()
-        resolve(value)
+        if (isAborted) return
+        try {
+          resolve(take(value))
+        } catch (thrown) {
+          reject(thrown)
+        }
       },
       (thrown: unknown) => {
         stopListening()

@@ -44,45 +44,68 @@ export class ModelCall implements RunningEffect {
       redactor: this.#redactor,
       clock: services.clock,
     })
-    this.#asked().then(
-      (landing) => owner.land(landing),
-      (thrown: unknown) => owner.land(this.#failed(thrown)),
-    )
+    this.#begin()
   }
 
-  /** No async function on the way to the model: thousands may wait for their answers at once. */
-  #asked(): Promise<Landing> {
+  #begin(): void {
     try {
-      return this.#ask()
+      this.#ask()
     } catch (thrown) {
-      return Promise.reject(thrown)
+      // Not before it is known as started.
+      queueMicrotask(() => this.#fail(thrown))
     }
   }
 
-  #ask(): Promise<Landing> {
+  /** No async function on the way to the model: thousands may wait for their answers at once. */
+  #ask(): void {
     const { state } = this.#owner
     const { setupOf, envs } = this.#services
     const setup = setupOf(state.agent, state.turn?.session?.side, envs.disabled(state))
     this.#stream.label = setup.side.label
     const model = this.#services.model(setup)
-    if (model instanceof Promise || reachesBack(state, setup.prompt)) return this.#askLater(setup, model)
-    return this.#call(setup, model)
+    if (model instanceof Promise || reachesBack(state, setup.prompt)) void this.#askLater(setup, model)
+    else this.#call(setup, model)
   }
 
-  async #askLater(setup: AgentSetup, known: Model | Promise<Model>): Promise<Landing> {
-    const model = await known
-    if (reachesBack(this.#owner.state, setup.prompt)) await this.#owner.hydrated()
-    return this.#call(setup, model)
+  async #askLater(setup: AgentSetup, known: Model | Promise<Model>): Promise<void> {
+    try {
+      const model = await known
+      if (reachesBack(this.#owner.state, setup.prompt)) await this.#owner.hydrated()
+      this.#call(setup, model)
+    } catch (thrown) {
+      this.#fail(thrown)
+    }
   }
 
-  #call(setup: AgentSetup, model: Model): Promise<Landing> {
+  #call(setup: AgentSetup, model: Model): void {
     const { state } = this.#owner
     const services = this.#services
     const after = services.hooks?.of(state.agent, state.turn?.session?.side).after_step
     if (after?.some(({ show }) => show === 'after')) this.#stream.withhold()
     const request = toRequest(setup, state, services)
     const answer = services.observing ? this.#observed(model, request) : model.call(request, this.#stream)
-    return answer.then((reply) => this.#replied(setup, reply, after !== undefined))
+    answer.then(
+      (reply) => this.#take(setup, reply, after !== undefined),
+      (thrown: unknown) => this.#fail(thrown),
+    )
+  }
+
+  #take(setup: AgentSetup, reply: ModelReply, hooked: boolean): void {
+    let landing: Landing | Promise<Landing>
+    try {
+      landing = this.#replied(setup, reply, hooked)
+    } catch (thrown) {
+      return this.#fail(thrown)
+    }
+    if (!(landing instanceof Promise)) return this.#owner.land(landing)
+    landing.then(
+      (late) => this.#owner.land(late),
+      (thrown: unknown) => this.#fail(thrown),
+    )
+  }
+
+  #fail(thrown: unknown): void {
+    this.#owner.land(this.#failed(thrown))
   }
 
   #observed(model: Model, request: ModelRequest): Promise<ModelReply> {
