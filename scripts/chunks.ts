@@ -17,6 +17,7 @@ import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
 import { threadMachineOutline } from '../actors/thread/machine-outline.js'
 import { loadedBefore } from './chunk-groups.js'
+import { byNames } from './zod-names.js'
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url))
 const target = join(dist, 'lib')
@@ -46,7 +47,7 @@ const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => 
   name: 'in-one-folder',
   setup(building) {
     building.onLoad({ filter: /\.js$/ }, async ({ path }) => {
-      const text = (await readFile(path, 'utf8')).replace(/^#!.*\n/, '')
+      const text = byNames((await readFile(path, 'utf8')).replace(/^#!.*\n/, ''))
       const name = relative(dist, path)
       const first = (before.get(name) ?? []).map((each) => `import ${JSON.stringify(join(dist, each))};\n`)
       const location = JSON.stringify(relative(target, path))
