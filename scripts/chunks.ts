@@ -17,6 +17,7 @@ import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
 import { threadMachineOutline } from '../actors/thread/machine-outline.js'
 import { loadedBefore } from './chunk-groups.js'
+import { byNames } from './zod-names.js'
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url))
 const target = join(dist, 'lib')
@@ -46,7 +47,7 @@ const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => 
   name: 'in-one-folder',
   setup(building) {
     building.onLoad({ filter: /\.js$/ }, async ({ path }) => {
-      const text = (await readFile(path, 'utf8')).replace(/^#!.*\n/, '')
+      const text = byNames((await readFile(path, 'utf8')).replace(/^#!.*\n/, ''))
       const name = relative(dist, path)
       const first = (before.get(name) ?? []).map((each) => `import ${JSON.stringify(join(dist, each))};\n`)
       const location = JSON.stringify(relative(target, path))
@@ -66,8 +67,20 @@ const inOneFolder = (before: ReadonlyMap<string, readonly string[]>): Plugin => 
 
 /** Instead of the module that makes the machine to describe it. */
 async function writeOutline(): Promise<void> {
-  const data = JSON.stringify(JSON.stringify(threadMachineOutline))
-  const text = `export const threadMachineOutline = JSON.parse(${data})\n`
+  const { edges, ...rest } = threadMachineOutline
+  // Nearly a thousand edges of few names: by their numbers they are a sixth of the text.
+  const names = [...new Set(edges.flatMap(({ from, on, to, guard }) => [from, on, to, ...(guard ? [guard] : [])]))]
+  const numbers = edges.map(({ from, on, to, guard }) =>
+    [from, on, to, ...(guard ? [guard] : [])].map((name) => names.indexOf(name)),
+  )
+  const text = [
+    `const names = ${JSON.stringify(names)}`,
+    `const edges = JSON.parse('${JSON.stringify(numbers)}').map(([from, on, to, guard]) => guard === undefined`,
+    `  ? { from: names[from], on: names[on], to: names[to] }`,
+    `  : { from: names[from], on: names[on], guard: names[guard], to: names[to] })`,
+    `export const threadMachineOutline = { ...${JSON.stringify(rest)}, edges }`,
+    '',
+  ].join('\n')
   await writeFile(join(dist, 'actors/thread/machine-outline.js'), text)
   await rm(join(dist, 'actors/thread/machine.js'), { force: true })
 }
@@ -104,9 +117,14 @@ async function bundle(entries: readonly string[]): Promise<void> {
 async function leadThere(entry: string): Promise<void> {
   const file = join(dist, `${entry}.js`)
   const [first = ''] = (await readFile(file, 'utf8')).split('\n')
-  const chunk = `${relative(dirname(file), target)}/${chunkOf(entry)}.js`
+  const lib = relative(dirname(file), target)
+  const text = await readFile(join(target, `${chunkOf(entry)}.js`), 'utf8')
+  // A chunk without a module names those that have them. Its door does that itself: one file less to find and link.
+  const leads = text.includes('//! ')
+    ? `export * from '${lib}/${chunkOf(entry)}.js'\n`
+    : text.replace(/^const __chunk_url.*\n/, '').replaceAll(/"\.\/([^"]+)"/g, `"${lib}/$1"`)
   const isProgram = first.startsWith('#!')
-  await writeFile(file, `${isProgram ? `${first}\n` : ''}export * from '${chunk}'\n`)
+  await writeFile(file, `${isProgram ? `${first}\n` : ''}${leads}`)
   if (isProgram) await chmod(file, 0o755)
 }
 

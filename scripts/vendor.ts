@@ -17,8 +17,9 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import type { Plugin } from 'esbuild'
+import type { BuildOptions, Plugin } from 'esbuild'
 import { z } from 'zod'
+import { exportsOfZod, namesOfZod } from './zod-names.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const target = join(root, 'dist/vendor')
@@ -35,8 +36,17 @@ const carried: Readonly<Record<string, string>> = {
   '@nats-io/jetstream': 'nats-jetstream',
 }
 
-/** Of these packages only what a process needs: each is read whole when it starts. The machine is data by then. */
-const used: Readonly<Record<string, readonly string[]>> = { xstate: ['createActor', 'fromTransition'] }
+/**
+ * Of these packages only what a process needs: each is read whole when it starts. The machine is data by then. Names of
+ * zod are those that the modules say (zod-names.ts).
+ */
+const used: Readonly<Record<string, readonly string[]>> = {
+  xstate: ['createActor', 'fromTransition'],
+  'msgpackr/pack': ['Packr'],
+}
+
+/** Each is one file that imports nothing, so that a process has less to find. */
+const alone = new Set(['msgpackr/pack', 're2js', 'xstate', 'zod'])
 
 /** Texts of new projects import it, too: chunks.ts changes imports alone, as it reads modules. */
 const inTemplates = new Set(['zod'])
@@ -100,6 +110,7 @@ const byTheirNames: Plugin = {
       namespace: 'carried',
     }))
     building.onLoad({ filter: /./, namespace: 'carried' }, async ({ path }) => {
+      if (path === 'zod') return { contents: exportsOfZod(zodNames), resolveDir: root }
       const found: object = await import(path)
       const all = Object.keys(found).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
       const names = used[path] ?? all
@@ -118,34 +129,40 @@ const oneLanguage: Plugin = {
   },
 }
 
+const options: BuildOptions = {
+  outdir: target,
+  absWorkingDir: root,
+  bundle: true,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  external: leftOut,
+  plugins: [byTheirNames, oneLanguage],
+  logLevel: 'error',
+}
+
 async function bundle(all: readonly Package[]): Promise<void> {
   await rm(target, { recursive: true, force: true })
   await mkdir(target, { recursive: true })
   const shell = join(root, 'node_modules/just-bash/dist/bundle/chunks')
+  const entries = Object.entries(carried).map(([from, out]) => ({ from, in: `carried:${from}`, out }))
+  await build({ ...options, entryPoints: entries.filter(({ from }) => alone.has(from)).map(inAndOut) })
   await build({
+    ...options,
     // A command of the shell finds its worker beside itself.
     entryPoints: [
-      ...Object.entries(carried).map(([from, out]) => ({ in: `carried:${from}`, out })),
+      ...entries.filter(({ from }) => !alone.has(from)).map(inAndOut),
       { in: join(shell, 'sqlite3-worker.js'), out: 'sqlite3-worker' },
     ],
-    outdir: target,
-    absWorkingDir: root,
     chunkNames: '[name]-[hash]',
-    bundle: true,
     splitting: true,
-    minifySyntax: true,
-    minifyWhitespace: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    external: leftOut,
-    plugins: [byTheirNames, oneLanguage],
     banner: {
       js:
         `import { createRequire as __carried } from 'node:module'; const require = __carried(import.meta.url); ` +
         `const __filename = import.meta.filename; const __dirname = import.meta.dirname;`,
     },
-    logLevel: 'error',
   })
   await copyFile(join(dirname(require.resolve('sql.js')), 'sql-wasm.wasm'), join(target, 'sql-wasm.wasm'))
   const texts = await Promise.all(all.map(licenceOf))
@@ -153,6 +170,10 @@ async function bundle(all: readonly Package[]): Promise<void> {
     join(target, 'LICENSES.txt'),
     `Skein carries these packages, unchanged, in bundles.\n\n${texts.join('\n\n')}\n`,
   )
+}
+
+function inAndOut(entry: { readonly in: string; readonly out: string }): { in: string; out: string } {
+  return { in: entry.in, out: entry.out }
 }
 
 async function redirect(folder: string): Promise<void> {
@@ -171,8 +192,16 @@ async function redirect(folder: string): Promise<void> {
 }
 
 const all = await packages()
+const zodNames = await namesOfZod(join(root, 'dist'))
 const stamp = createHash('sha256')
-  .update(JSON.stringify([carried, leftOut, all.map(({ manifest }) => [manifest.name, manifest.version])]))
+  .update(
+    JSON.stringify([
+      carried,
+      leftOut,
+      exportsOfZod(zodNames),
+      all.map(({ manifest }) => [manifest.name, manifest.version]),
+    ]),
+  )
   .update(await readFile(fileURLToPath(import.meta.url)))
   .digest('hex')
 const stampFile = join(root, 'dist/vendor.stamp')

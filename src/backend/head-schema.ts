@@ -6,28 +6,31 @@
 import { z } from 'zod'
 import { damagedHead } from './checks.js'
 import type { Head, Pending, StoredHead } from './port.js'
+import { lazy } from '../core/schema.js'
 
-export const pendingSchema: z.ZodType<Pending[]> = z.array(
-  z.object({
-    call: z.string(),
-    why: z.enum(['approval', 'person', 'variables', 'children']),
-    tool: z.string(),
-    args: z.json(),
-    requestedAt: z.number(),
-    missing: z.array(z.string()).exactOptional(),
-    request: z.string().exactOptional(),
-    prompt: z.string().exactOptional(),
-    defaults: z.json().exactOptional(),
-    deadlineAt: z.number().exactOptional(),
-    atDeadline: z.enum(['approve', 'reject']).exactOptional(),
-    unknown: z.literal(true).exactOptional(),
-  }),
+export const pendingSchema = lazy((): z.ZodType<Pending[]> =>
+  z.array(
+    z.object({
+      call: z.string(),
+      why: z.enum(['approval', 'person', 'variables', 'children']),
+      tool: z.string(),
+      args: z.json(),
+      requestedAt: z.number(),
+      missing: z.array(z.string()).exactOptional(),
+      request: z.string().exactOptional(),
+      prompt: z.string().exactOptional(),
+      defaults: z.json().exactOptional(),
+      deadlineAt: z.number().exactOptional(),
+      atDeadline: z.enum(['approve', 'reject']).exactOptional(),
+      unknown: z.literal(true).exactOptional(),
+    }),
+  ),
 )
 
 const amounts = { tokens: z.number(), nanoUsd: z.number() }
 
 /** Older stores lack most of them. */
-const optionalFields = {
+const optionalFields = lazy(() => ({
   reference: z.string().exactOptional(),
   name: z.string().exactOptional(),
   says: z.string().exactOptional(),
@@ -52,31 +55,33 @@ const optionalFields = {
   edits: z.number().exactOptional(),
   forkedFrom: z.object({ thread: z.string(), seq: z.number() }).exactOptional(),
   rewound: z.number().exactOptional(),
-}
+}))
 
-export const moreSchema = z.object(optionalFields)
+export const moreSchema = lazy(() => z.object(optionalFields()))
 
-const headSchema: z.ZodType<Head> = z.object({
-  agent: z.string(),
-  status: z.string(),
-  parent: z.string().exactOptional(),
-  root: z.string(),
-  path: z.array(z.string()),
-  tags: z.array(z.string()),
-  rest: z.boolean(),
-  wakeAt: z.number().exactOptional(),
-  pending: pendingSchema.exactOptional(),
-  ...optionalFields,
-  createdAt: z.number(),
-  updatedAt: z.number(),
-})
+const headSchema = lazy((): z.ZodType<Head> =>
+  z.object({
+    agent: z.string(),
+    status: z.string(),
+    parent: z.string().exactOptional(),
+    root: z.string(),
+    path: z.array(z.string()),
+    tags: z.array(z.string()),
+    rest: z.boolean(),
+    wakeAt: z.number().exactOptional(),
+    pending: pendingSchema().exactOptional(),
+    ...optionalFields(),
+    createdAt: z.number(),
+    updatedAt: z.number(),
+  }),
+)
 
 /** The head that was stored, or a damaged one in its place (J11). */
 export function toStoredHead(
   head: unknown,
   { thread, seq, root }: { readonly thread: string; readonly seq: number; readonly root: string },
 ): StoredHead {
-  const checked = headSchema.safeParse(head)
+  const checked = headSchema().safeParse(head)
   if (checked.success) return { ...checked.data, thread, seq }
   return damagedHead({ thread, root, damaged: z.prettifyError(checked.error).replaceAll('\n', ' ') })
 }

@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import type { Json } from '../core/json.js'
+import { lazy } from '../core/schema.js'
 
 /** The part that stays the same as long as the host lives. */
 export interface HostProfile {
@@ -57,18 +58,20 @@ export const anonymousHost: HostSelf = {
   reach: () => undefined,
 }
 
-const publishedSchema = z.object({
-  name: z.string(),
-  since: z.number(),
-  skein: z.string(),
-  records: z.number(),
-  app: z.string().exactOptional(),
-  appVersion: z.string().exactOptional(),
-  awake: z.number(),
-  busy: z.number(),
-  load: z.number(),
-})
-const infosSchema = z.array(publishedSchema.extend({ id: z.string(), partitions: z.array(z.number()) }))
+const publishedSchema = lazy(() =>
+  z.object({
+    name: z.string(),
+    since: z.number(),
+    skein: z.string(),
+    records: z.number(),
+    app: z.string().exactOptional(),
+    appVersion: z.string().exactOptional(),
+    awake: z.number(),
+    busy: z.number(),
+    load: z.number(),
+  }),
+)
+const infosSchema = lazy(() => z.array(publishedSchema().extend({ id: z.string(), partitions: z.array(z.number()) })))
 
 export function encodeHost({ profile, work }: HostSelf): HostProfile & HostWork {
   return { ...profile, ...work() }
@@ -77,7 +80,7 @@ export function encodeHost({ profile, work }: HostSelf): HostProfile & HostWork 
 /** What another process has published; an anonymous host where this process does not understand it. */
 export function decodeHost(text: string): HostProfile & HostWork {
   try {
-    return publishedSchema.parse(JSON.parse(text))
+    return publishedSchema().parse(JSON.parse(text))
   } catch (thrown) {
     if (thrown instanceof z.ZodError || thrown instanceof SyntaxError) return encodeHost(anonymousHost)
     throw thrown
@@ -85,7 +88,7 @@ export function decodeHost(text: string): HostProfile & HostWork {
 }
 
 export function toHostInfos(value: Json): readonly HostInfo[] {
-  return infosSchema.parse(value)
+  return infosSchema().parse(value)
 }
 
 type Versions = Pick<HostProfile, 'records' | 'appVersion'>

@@ -7,7 +7,15 @@ import { SkeinError } from './failure.js'
 
 /** Throws BAD_OPTION for what does not fit; `what` says where it was given. */
 export function checkOptions<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
-  const checked = schema.safeParse(value)
+  return dataOf(schema.safeParse(value), what)
+}
+
+/** The same for what a process is given once: zod would compile the schema first, which takes longer than the check. */
+export function checkOnce<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
+  return dataOf(schema.safeParse(value, { jitless: true }), what)
+}
+
+function dataOf<Value>(checked: z.ZodSafeParseResult<Value>, what: string): Value {
   if (checked.success) return checked.data
   throw new SkeinError('BAD_OPTION', `${what}: ${mistakesIn(checked.error)}`)
 }

@@ -13,7 +13,7 @@ import { z } from 'zod'
 import { defined } from '../core/defined.js'
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
-import { checkOptions } from '../core/options.js'
+import { checkOnce } from '../core/options.js'
 import { noUsage, type Usage } from '../core/usage.js'
 import { abortable, takeUnlessAborted } from './retry/abort.js'
 import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall } from './port.js'
@@ -59,7 +59,7 @@ const optionsSchema = z.strictObject({ name: z.string().min(1).optional(), recor
 const noCalls: readonly RequestedCall[] = []
 
 export function scriptedModel(script: Script | readonly ScriptedReply[], options: ScriptedOptions = {}): ScriptedModel {
-  const { name = 'scripted', record = true } = checkOptions(optionsSchema, options, 'scriptedModel')
+  const { name = 'scripted', record = true } = checkOnce(optionsSchema, options, 'scriptedModel')
   const requests: ScriptedRequest[] = []
   const play = typeof script === 'function' ? script : inOrder(script)
   return {

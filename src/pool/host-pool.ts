@@ -2,6 +2,7 @@
  * A pool on the host's own thread, for tools that close over live objects of the process.
  *
  * - A body that blocks the event loop blocks the host: only worker processes help against that (processes/pool.ts).
+ * - What runs bodies is loaded with the first call: a host answers its first message without it.
  */
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
@@ -18,11 +19,20 @@ interface InvokeModule {
   ) => Promise<Returned>
 }
 
-export async function createHostPool(find: FindTool, clock: Clock): Promise<Pool> {
-  const { invoke } = (await importWorker('body/invoke')) as InvokeModule
+let loaded: InvokeModule | undefined
+
+async function load(): Promise<InvokeModule> {
+  loaded = (await importWorker('body/invoke')) as InvokeModule
+  return loaded
+}
+
+export function createHostPool(find: FindTool, clock: Clock): Pool {
   const services = { find, clock, limits: 'here' } as const
-  const runFound = (tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> =>
-    tool ? invoke(tool, job, services) : unknownTool(job.tool)
+  const runFound = (tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> => {
+    if (!tool) return unknownTool(job.tool)
+    if (loaded) return loaded.invoke(tool, job, services)
+    return load().then(({ invoke }) => invoke(tool, job, services))
+  }
   return {
     run(job) {
       const tool = find(job.tool)

@@ -26,7 +26,7 @@ export async function createPool(
   options: PoolOptions,
 ): Promise<Pool> {
   const find = createFindTool(tools)
-  const host = await createHostPool(find, options.clock)
+  const host = createHostPool(find, options.clock)
   if (module === undefined) return host
   const { createWorkerPool } = await import('./processes/pool.js')
   const workers = createWorkerPool({

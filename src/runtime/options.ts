@@ -12,7 +12,7 @@ import { systemClock, systemRandom } from '../core/clock.js'
 import type { Clock, Random } from '../core/clock.js'
 import { defined } from '../core/defined.js'
 import { isObject } from '../core/json.js'
-import { checkOptions } from '../core/options.js'
+import { checkOnce } from '../core/options.js'
 import type { FileQuota } from '../core/tree.js'
 import type { Observer } from '../observe/port.js'
 import type { PoolOptions } from '../pool/pool.js'
@@ -232,7 +232,7 @@ export interface Settings {
 
 /** Throws where an option is wrong. */
 export function toSettings(options: SkeinOptions): Settings {
-  checkOptions(optionsSchema, options, 'createSkein')
+  checkOnce(optionsSchema, options, 'createSkein')
   const { limits = {}, clock = systemClock } = options
   const host = hostSettings(options)
   return {

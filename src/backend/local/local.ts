@@ -28,7 +28,7 @@ const argsSchema = z.object({
 })
 
 export function local(dir: string, options: LocalOptions = {}): Store {
-  const checked = argsSchema.safeParse({ dir, options })
+  const checked = argsSchema.safeParse({ dir, options }, { jitless: true })
   if (!checked.success) {
     const problem = z.prettifyError(checked.error)
     throw new SkeinError(

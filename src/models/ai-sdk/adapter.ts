@@ -13,7 +13,7 @@ import { type Clock, systemClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
-import { checkOptions } from '../../core/options.js'
+import { checkOnce } from '../../core/options.js'
 import { abortable } from '../retry/abort.js'
 import { amended, isNeverTaken } from './amend.js'
 import { toModelError } from './error.js'
@@ -54,7 +54,7 @@ export function isAiSdkModel(value: unknown): value is AiSdkModel {
 const optionsSchema = z.strictObject({ clock: z.custom<Clock>().optional() })
 
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
-  const { clock = systemClock } = checkOptions(optionsSchema, options, 'fromAiSdk')
+  const { clock = systemClock } = checkOnce(optionsSchema, options, 'fromAiSdk')
   if (!isAiSdkModel(model)) {
     throw new SkeinError(
       'BAD_OPTION',

@@ -16,6 +16,7 @@ import type { BuildOptions, Loader, Plugin } from 'esbuild'
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import { lazy } from '../../core/schema.js'
 
 export interface BundleEntry {
   /** The app's file or folder. */
@@ -67,20 +68,22 @@ export async function bundle({ path, text: entry, onFile }: BundleEntry): Promis
   return written
 }
 
-const failedBuild = z.object({
-  errors: z
-    .array(
-      z.object({
-        text: z.string(),
-        location: z.object({ file: z.string(), line: z.number(), column: z.number() }).nullish(),
-      }),
-    )
-    .min(1),
-})
+const failedBuild = lazy(() =>
+  z.object({
+    errors: z
+      .array(
+        z.object({
+          text: z.string(),
+          location: z.object({ file: z.string(), line: z.number(), column: z.number() }).nullish(),
+        }),
+      )
+      .min(1),
+  }),
+)
 
 /** What esbuild found in the app's files, each with its location. */
 function refusalOf(path: string, thrown: unknown): unknown {
-  const { data: failed } = failedBuild.safeParse(thrown)
+  const { data: failed } = failedBuild().safeParse(thrown)
   const says = failed?.errors.map(
     ({ text, location }) =>
       `${location ? `${resolve(location.file)}:${location.line}:${location.column + 1}: ` : ''}${text}`,

@@ -15,6 +15,7 @@ import type { Json } from '../../core/json.js'
 import { RateLimitGate } from '../../models/rate-limit/gate.js'
 import type { ModelWait } from '../../models/port.js'
 import { limitsTopic, waitsTopic } from '../watch/topics.js'
+import { lazy } from '../../core/schema.js'
 
 export interface ThreadWait extends ModelWait {
   readonly thread: string
@@ -36,9 +37,9 @@ interface GateServices {
   readonly random: Random
 }
 
-const limitSchema = z.object({ model: z.string(), waitMs: z.number().min(0), from: z.string() })
-const askSchema = z.object({ to: z.string() })
-const waitSchema = z.object({ thread: z.string(), model: z.string(), place: z.number(), inMs: z.number() })
+const limitSchema = lazy(() => z.object({ model: z.string(), waitMs: z.number().min(0), from: z.string() }))
+const askSchema = lazy(() => z.object({ to: z.string() }))
+const waitSchema = lazy(() => z.object({ thread: z.string(), model: z.string(), place: z.number(), inMs: z.number() }))
 
 /** Waiting threads of each model in one answer. */
 const maxListed = 1_000
@@ -61,12 +62,12 @@ export function createModelGates({ app, signals, clock, random }: GateServices):
 
   const stops = [
     signals.subscribe(limitsTopic, (value) => {
-      const { data: limit } = limitSchema.safeParse(value)
+      const { data: limit } = limitSchema().safeParse(value)
       // Another version of the app may have a model that is not used here.
       if (limit && limit.from !== me && app().models.has(limit.model)) gate(limit.model).heard(limit.waitMs)
     }),
     signals.subscribe(waitsTopic, (value) => {
-      const { data: request } = askSchema.safeParse(value)
+      const { data: request } = askSchema().safeParse(value)
       const now = clock.now()
       const waits = [...gates.values()]
         .flatMap((each) => each.waiting(maxListed))
@@ -87,7 +88,7 @@ export async function askWaits({ signals, clock, random }: Omit<GateServices, 'a
   const waits: ThreadWait[] = []
   const stop = signals.subscribe(to, (value: Json) => {
     const now = clock.now()
-    for (const { inMs, ...wait } of z.array(waitSchema).safeParse(value).data ?? [])
+    for (const { inMs, ...wait } of z.array(waitSchema()).safeParse(value).data ?? [])
       waits.push({ ...wait, until: now + inMs })
   })
   signals.publish(waitsTopic, { to })

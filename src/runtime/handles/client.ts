@@ -48,6 +48,7 @@ import type { DiffOptions, ThreadAt, ThreadDiff } from './travel/diff.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
 import type { EventOptions, Thread } from './thread.js'
+import { lazy } from '../../core/schema.js'
 
 export type { EffectResolution, Effects, SideEffect } from './inspect/thread-effects.js'
 
@@ -158,13 +159,15 @@ export const storeSchema = z.custom<Store>(
   'must be memory(), local(folder) or nats(options)',
 )
 
-const connectSchema = z.strictObject({
-  ...keyFields,
-  backend: storeSchema,
-  traces: z.boolean().optional(),
-  clock: z.custom<Clock>().optional(),
-  random: z.custom<Random>().optional(),
-})
+const connectSchema = lazy(() =>
+  z.strictObject({
+    ...keyFields,
+    backend: storeSchema,
+    traces: z.boolean().optional(),
+    clock: z.custom<Clock>().optional(),
+    random: z.custom<Random>().optional(),
+  }),
+)
 
 /** The key for secrets is the same as the host's. */
 export interface ConnectOptions extends KeyOptions {
@@ -183,7 +186,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
     random = systemRandom,
     traces = false,
     ...keys
-  } = checkOptions(connectSchema, options, 'connectSkein')
+  } = checkOptions(connectSchema(), options, 'connectSkein')
   const key = keySource(keys)
   const backend = withPasts(await store.open('client'))
   const secrets = new Secrets({ source: key, backend })
@@ -251,7 +254,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
 }
 
 async function listThreads({ backend, directory }: ThreadServices, filter: ThreadFilter) {
-  checkOptions(filterSchema, filter, 'threads.list')
+  checkOptions(filterSchema(), filter, 'threads.list')
   if (directory.isReady) {
     const { position: _, ...page } = await directory.list(filter)
     return page

@@ -15,6 +15,7 @@ import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'
 import { eachHead } from '../journal/heads.js'
 import { wake } from '../journal/wake.js'
+import { lazy } from '../../core/schema.js'
 
 export interface DeadLetter {
   /** `<parent>/<reference>`: what `requeue` and `drop` take. */
@@ -39,7 +40,7 @@ export interface DeadLetters {
   drop(id: string): Promise<void>
 }
 
-const filterSchema = z.strictObject({ root: z.string().optional() })
+const filterSchema = lazy(() => z.strictObject({ root: z.string().optional() }))
 
 export function createDeadLetters({ backend, clock, random }: ThreadServices): DeadLetters {
   const send = async (id: string, kind: 'requeue' | 'drop'): Promise<void> => {
@@ -48,7 +49,7 @@ export function createDeadLetters({ backend, clock, random }: ThreadServices): D
   }
   return {
     async list(filter = {}) {
-      checkOptions(filterSchema, filter, 'deadLetters.list')
+      checkOptions(filterSchema(), filter, 'deadLetters.list')
       const { root } = filter
       const letters: DeadLetter[] = []
       for await (const head of eachHead(backend, defined({ root })))

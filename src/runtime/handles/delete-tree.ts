@@ -8,15 +8,16 @@ import { sendCommand } from './send-command.js'
 import { threadMissing } from './services.js'
 import type { ThreadServices } from './services.js'
 import { failParked, waitForSignals } from '../watch/until-settled.js'
+import { lazy } from '../../core/schema.js'
 
-const deleteSchema = z.strictObject({ terminate: z.boolean().optional() })
+const deleteSchema = lazy(() => z.strictObject({ terminate: z.boolean().optional() }))
 
 export async function deleteTree(
   { backend, clock, random, closed }: Pick<ThreadServices, 'backend' | 'clock' | 'random' | 'closed'>,
   root: string,
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {
-  checkOptions(deleteSchema, options, 'threads.delete')
+  checkOptions(deleteSchema(), options, 'threads.delete')
   const head = (await backend.heads.get(root)) ?? threadMissing(root)
   // A thread that was created again with the same id is another one. A damaged entry does not know when it was made.
   const { createdAt } = head

@@ -10,6 +10,7 @@ import type { GrantOptions } from './options.js'
 import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
+import { lazy } from '../../core/schema.js'
 
 interface GrantRequest extends GrantOptions {
   readonly amounts: Budget
@@ -21,7 +22,9 @@ interface Grantee {
   readonly waker: StateWaker
 }
 
-const schema = z.strictObject({ amounts: budgetSchema, resume: z.boolean().optional(), by: z.string().optional() })
+const schema = lazy(() =>
+  z.strictObject({ amounts: budgetSchema, resume: z.boolean().optional(), by: z.string().optional() }),
+)
 
 /** A root is granted it directly; of a child, its parent reserves the amount first. */
 export async function grantTo(
@@ -29,7 +32,7 @@ export async function grantTo(
   { id, parent, waker }: Grantee,
   request: GrantRequest,
 ): Promise<void> {
-  const checked = schema.safeParse(request)
+  const checked = schema().safeParse(request)
   if (!checked.success) {
     const issues = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
     throw new SkeinError('BAD_OPTION', `grant: ${issues.join('; ')}`)

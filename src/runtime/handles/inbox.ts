@@ -21,6 +21,7 @@ import { inboxOf, itemsOf } from '../watch/directory/inbox-item.js'
 import type { InboxItem } from '../watch/directory/inbox-item.js'
 import type { ThreadServices } from './services.js'
 import { toTreeSignal, treeTopic } from '../watch/topics.js'
+import { lazy } from '../../core/schema.js'
 
 export interface InboxFilter {
   /** Only what waits in this tree. */
@@ -44,15 +45,17 @@ export interface Inbox {
 }
 
 const text = z.string().optional()
-const filterSchema = z.strictObject({ root: text, thread: text })
-const watchSchema = z.strictObject({ root: text, thread: text, signal: z.instanceof(AbortSignal).optional() })
-const approveSchema = decisionSchema.extend({ args: z.unknown().optional() })
-const answerSchema = z.strictObject({ by: text })
+const filterSchema = lazy(() => z.strictObject({ root: text, thread: text }))
+const watchSchema = lazy(() =>
+  z.strictObject({ root: text, thread: text, signal: z.instanceof(AbortSignal).optional() }),
+)
+const approveSchema = lazy(() => decisionSchema().extend({ args: z.unknown().optional() }))
+const answerSchema = lazy(() => z.strictObject({ by: text }))
 
 export function createInbox(services: ThreadServices): Inbox {
   const { backend, clock, random, directory } = services
   const list = async (filter: InboxFilter = {}): Promise<readonly InboxItem[]> => {
-    checkOptions(filterSchema, filter, 'inbox.list')
+    checkOptions(filterSchema(), filter, 'inbox.list')
     if (filter.thread !== undefined) {
       const head = await backend.heads.get(filter.thread)
       return head ? itemsOf(head, await backend.heads.get(head.root)) : []
@@ -74,13 +77,13 @@ export function createInbox(services: ThreadServices): Inbox {
     watch: ({ signal, ...filter } = {}) =>
       createIteration(
         (ended) => {
-          checkOptions(watchSchema, { ...filter, ...defined({ signal }) }, 'inbox.watch')
+          checkOptions(watchSchema(), { ...filter, ...defined({ signal }) }, 'inbox.watch')
           return watchInbox(services, { ...filter, signal: ended }, () => list(filter))
         },
         [services.closed, signal],
       ),
     async approve(id, options = {}) {
-      const { args, by, comment } = checkOptions(approveSchema, options, 'inbox.approve')
+      const { args, by, comment } = checkOptions(approveSchema(), options, 'inbox.approve')
       const edited = args === undefined ? undefined : plainJson(args)
       await send(id, (call) => ({
         kind: 'decide',
@@ -90,11 +93,11 @@ export function createInbox(services: ThreadServices): Inbox {
       }))
     },
     async reject(id, options = {}) {
-      const { by, comment } = checkOptions(decisionSchema, options, 'inbox.reject')
+      const { by, comment } = checkOptions(decisionSchema(), options, 'inbox.reject')
       await send(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...defined({ by, comment }) }))
     },
     async answer(id, output, options = {}) {
-      const { by } = checkOptions(answerSchema, options, 'inbox.answer')
+      const { by } = checkOptions(answerSchema(), options, 'inbox.answer')
       await send(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...defined({ by }) }))
     },
   }

@@ -1,5 +1,6 @@
 /** Options that several methods of handles take, and their schemas. */
 import { z } from 'zod'
+import { lazy } from '../../core/schema.js'
 
 export interface ReasonOption {
   /** Why, for the journal and for whoever reads it. */
@@ -18,12 +19,14 @@ export interface GrantOptions {
   readonly by?: string
 }
 
-export const reasonSchema = z.strictObject({ reason: z.string().exactOptional() })
-export const cancelSchema = reasonSchema.extend({ run: z.string().min(1).exactOptional() })
-export const treeSchema = z.strictObject({ tree: z.boolean().exactOptional() })
-export const pauseSchema = z.strictObject({ reason: z.string().exactOptional(), tree: z.boolean().exactOptional() })
+export const reasonSchema = lazy(() => z.strictObject({ reason: z.string().exactOptional() }))
+export const cancelSchema = lazy(() => reasonSchema().extend({ run: z.string().min(1).exactOptional() }))
+export const treeSchema = lazy(() => z.strictObject({ tree: z.boolean().exactOptional() }))
+export const pauseSchema = lazy(() =>
+  z.strictObject({ reason: z.string().exactOptional(), tree: z.boolean().exactOptional() }),
+)
 
 const text = z.string().optional()
 
 /** Who decides, and why. */
-export const decisionSchema = z.strictObject({ by: text, comment: text })
+export const decisionSchema = lazy(() => z.strictObject({ by: text, comment: text }))

@@ -18,14 +18,17 @@ import type { Json } from '../../core/json.js'
 import { abortable } from '../../models/retry/abort.js'
 import { sealMail } from '../journal/mail.js'
 import { answerTopic } from '../watch/topics.js'
+import { lazy } from '../../core/schema.js'
 
-const answerSchema = z.union([
-  z.object({ ok: z.literal(true), seq: z.number(), run: z.string().optional(), began: z.number().optional() }),
-  z.object({
-    ok: z.literal(false),
-    failure: z.looseObject({ code: z.string(), message: z.string(), retry: z.boolean() }),
-  }),
-])
+const answerSchema = lazy(() =>
+  z.union([
+    z.object({ ok: z.literal(true), seq: z.number(), run: z.string().optional(), began: z.number().optional() }),
+    z.object({
+      ok: z.literal(false),
+      failure: z.looseObject({ code: z.string(), message: z.string(), retry: z.boolean() }),
+    }),
+  ]),
+)
 
 const answerWithinMs = 30_000
 /** After this time the host may be gone, and its presence is checked. */
@@ -91,7 +94,7 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
   let giveUp: (why: string, hosted?: true) => void = () => undefined
   const promise = new Promise<Answer>((resolve, reject) => {
     const take = (value: Json): void => {
-      if (answerSchema.safeParse(value).success) resolve(value as unknown as Answer)
+      if (answerSchema().safeParse(value).success) resolve(value as unknown as Answer)
     }
     stops.push(backend.signals.subscribe(answerTopic(thread, id), take, missed))
     giveUp = (why, hosted) => reject(unanswered(thread, why, hosted ?? false))

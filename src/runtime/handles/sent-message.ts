@@ -18,6 +18,7 @@ import { emptyTree, freezeTree } from '../../core/tree.js'
 import type { FrozenTree, TreeNode } from '../../core/tree.js'
 import { noContent } from '../../files/contents.js'
 import { plainJson } from './inbox.js'
+import { lazy } from '../../core/schema.js'
 
 /** A file that goes with a message: the path of one that the thread has, or a new one, put into its `/attachments`. */
 export type Attachment = string | { readonly name: string; readonly content: string | Uint8Array }
@@ -133,15 +134,17 @@ export interface InjectOptions {
   readonly silent?: boolean
 }
 
-const injectSchema = z.strictObject({
-  text: z.string(),
-  id: messageId.optional(),
-  role: z.enum(['user', 'system', 'assistant']).optional(),
-  silent: z.boolean().optional(),
-})
+const injectSchema = lazy(() =>
+  z.strictObject({
+    text: z.string(),
+    id: messageId.optional(),
+    role: z.enum(['user', 'system', 'assistant']).optional(),
+    silent: z.boolean().optional(),
+  }),
+)
 
-export function checkInjected(text: string, options: InjectOptions = {}): z.infer<typeof injectSchema> {
-  return checkOptions(injectSchema, { ...options, text }, 'nothing was sent')
+export function checkInjected(text: string, options: InjectOptions = {}): z.infer<ReturnType<typeof injectSchema>> {
+  return checkOptions(injectSchema(), { ...options, text }, 'nothing was sent')
 }
 
 /** Contexts of tools as they travel. */

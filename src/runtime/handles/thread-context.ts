@@ -13,6 +13,7 @@ import { summaryMessage, turnBegins, windowEntries } from '../resolve/prompt-win
 import type { LeftOutReason } from '../resolve/prompt-window.js'
 import { checkOptions } from '../../core/options.js'
 import { threadMissing } from './services.js'
+import { lazy } from '../../core/schema.js'
 
 /** A message that the model does not read, or (`archived`) as a marker. */
 export interface LeftOutMessage {
@@ -45,10 +46,10 @@ export interface ContextQuery {
   readonly side?: SideName
 }
 
-const querySchema = z.strictObject({ side: z.enum(['a', 'b']).exactOptional() })
+const querySchema = lazy(() => z.strictObject({ side: z.enum(['a', 'b']).exactOptional() }))
 
 export async function readContext(backend: Backend, id: string, query: ContextQuery = {}): Promise<ThreadContext> {
-  const { side } = checkOptions(querySchema, query, 'context')
+  const { side } = checkOptions(querySchema(), query, 'context')
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) threadMissing(id)
   const reads = readingSide(state, side)

@@ -28,20 +28,20 @@ export interface ThreadControl {
 export function createThreadControl(send: SendToThread): ThreadControl {
   return {
     async cancel(options = {}) {
-      const { reason, run } = checkOptions(cancelSchema, options, 'cancel')
+      const { reason, run } = checkOptions(cancelSchema(), options, 'cancel')
       const messages = run === undefined ? undefined : [run]
       return hasChanged(send({ kind: 'cancel', reason, ...defined({ messages }) }))
     },
     async pause(options = {}) {
-      const { reason, tree } = checkOptions(pauseSchema, options, 'pause')
+      const { reason, tree } = checkOptions(pauseSchema(), options, 'pause')
       return hasChanged(send({ kind: 'pause', reason, ...defined({ tree: tree || undefined }) }))
     },
     async resume(options = {}) {
-      const { tree } = checkOptions(treeSchema, options, 'resume')
+      const { tree } = checkOptions(treeSchema(), options, 'resume')
       return hasChanged(send({ kind: 'resume', ...defined({ tree: tree || undefined }) }))
     },
     async terminate(options = {}) {
-      const { reason } = checkOptions(reasonSchema, options, 'terminate')
+      const { reason } = checkOptions(reasonSchema(), options, 'terminate')
       return hasChanged(send({ kind: 'terminate', reason }))
     },
   }

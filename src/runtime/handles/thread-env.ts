@@ -12,6 +12,7 @@ import { sendCommand } from './send-command.js'
 import type { Secrets } from '../secrets/secrets.js'
 import type { ThreadServices } from './services.js'
 import { wake } from '../journal/wake.js'
+import { lazy } from '../../core/schema.js'
 
 /** A name that a thread has a value for. */
 export interface EnvName {
@@ -32,9 +33,8 @@ export interface ThreadEnv {
 
 const longestValue = 32_768
 
-const valuesSchema = z.record(
-  z.string(),
-  z.string().max(longestValue, `a value has at most ${longestValue} characters`),
+const valuesSchema = lazy(() =>
+  z.record(z.string(), z.string().max(longestValue, `a value has at most ${longestValue} characters`)),
 )
 
 interface TreeKeys {
@@ -48,7 +48,7 @@ export async function sealValues(
   values: Readonly<Record<string, string>>,
   { root, keys: [known] }: TreeKeys,
 ): Promise<{ keys: string[]; set: Record<string, string> }> {
-  const checked = valuesSchema.safeParse(values)
+  const checked = valuesSchema().safeParse(values)
   // Not z.prettifyError: what is wrong may be a secret.
   if (!checked.success)
     throw new SkeinError(

@@ -23,6 +23,7 @@ import { eachHead } from '../journal/heads.js'
 import { chainStart, createEntryReader, pack, relink } from '../journal/journal.js'
 import type { TreeOption } from './options.js'
 import type { ThreadServices } from './services.js'
+import { lazy } from '../../core/schema.js'
 
 export interface ExportOptions extends TreeOption {
   /** Images and documents beyond this many bytes are left out. Default 32 MiB. */
@@ -62,10 +63,12 @@ export interface ExportedThread {
   readonly entries: readonly Entry[]
 }
 
-const optionsSchema = z.strictObject({
-  tree: z.boolean().exactOptional(),
-  maxBlobBytes: z.number().min(0).exactOptional(),
-})
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    tree: z.boolean().exactOptional(),
+    maxBlobBytes: z.number().min(0).exactOptional(),
+  }),
+)
 
 const defaultBlobBytes = 32 * 1024 * 1024
 
@@ -74,7 +77,7 @@ export async function exportThread(
   head: StoredHead,
   options: ExportOptions,
 ): Promise<ThreadExport> {
-  const { tree, maxBlobBytes = defaultBlobBytes } = checkOptions(optionsSchema, options, 'export')
+  const { tree, maxBlobBytes = defaultBlobBytes } = checkOptions(optionsSchema(), options, 'export')
   const media = new Map<string, Media>()
   const threads: ExportedThread[] = []
   let sealedEntries = 0

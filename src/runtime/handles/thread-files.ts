@@ -92,7 +92,7 @@ export function createThreadFiles(services: ThreadServices, thread: string, wake
     ...files,
     snapshot: async () => frozen(await now()),
     async at(point) {
-      const { files: then } = await stateAtPoint(backend, thread, checkOptions(pointSchema, point, 'files.at'))
+      const { files: then } = await stateAtPoint(backend, thread, checkOptions(pointSchema(), point, 'files.at'))
       return frozen(copyOf(then).files)
     },
   }

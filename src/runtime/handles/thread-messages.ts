@@ -23,6 +23,7 @@ import { checkInjected, checkMessage, givenContext, givenId, givenRules, storeAt
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
+import { lazy } from '../../core/schema.js'
 
 export interface MessagePage {
   /** The id of the last message that was read. */
@@ -126,18 +127,20 @@ async function post(
   return send({ ...command, ...(await storeAttachments(services.backend, attachments)) }, id)
 }
 
-const pageSchema = z.strictObject({
-  after: z.string().optional(),
-  before: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
-  limit: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
-  silent: z.enum(['hide', 'show']).optional(),
-})
+const pageSchema = lazy(() =>
+  z.strictObject({
+    after: z.string().optional(),
+    before: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
+    limit: z.union([z.number().int().min(0), z.literal(Infinity)]).optional(),
+    silent: z.enum(['hide', 'show']).optional(),
+  }),
+)
 
 function createMessageReader(backend: Backend, id: string): ThreadMessages['messages'] {
   function read(page: MessagePage & { readonly before: number }): Promise<readonly NumberedMessage[]>
   function read(page?: MessagePage): Promise<readonly Message[]>
   async function read(page: MessagePage = {}): Promise<readonly Message[]> {
-    checkOptions(pageSchema, page, 'messages')
+    checkOptions(pageSchema(), page, 'messages')
     const { before, after, limit = Infinity, silent = 'hide' } = page
     if (before === undefined) return readMessages(backend, id, page)
     if (after !== undefined)

@@ -169,7 +169,7 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     ...createThreadSchedules(services, id, waker),
     env: createThreadEnv(services, { id, root }),
     async settled(options = {}) {
-      checkOptions(settledSchema, options, 'settled')
+      checkOptions(settledSchema(), options, 'settled')
       const { tree, signal } = options
       const waiting = { backend, closed, ...defined({ signal }) }
       if (!tree) return toThreadInfo(await threadSettled(waiting, root, readHead))
@@ -218,7 +218,7 @@ export function eventsOf(
 ): AsyncIterable<SkeinEvent> {
   return createIteration(
     (signal) => {
-      checkOptions(eventsSchema, options, 'events')
+      checkOptions(eventsSchema(), options, 'events')
       return follow(backend, { ...options, ...location, signal })
     },
     [closed, options.signal],

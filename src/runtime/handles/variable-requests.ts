@@ -72,7 +72,7 @@ export function createVariables({ backend, clock, random, secrets }: ThreadServi
       await sendCommand(backend, clock, { thread, id: random.id(), command: { kind: 'provide', request, keys, set } })
     },
     async decline(thread, request, options = {}) {
-      const { by, comment } = checkOptions(decisionSchema, options, 'variables.decline')
+      const { by, comment } = checkOptions(decisionSchema(), options, 'variables.decline')
       await find(thread, request)
       const command = { kind: 'decide', call: request, decision: 'reject', ...defined({ by, comment }) } as const
       await sendCommand(backend, clock, { thread, id: random.id(), command })

@@ -6,14 +6,16 @@ import { z } from 'zod'
 import type { App } from '../../agent/app.js'
 import { agentNames } from '../../agent/callable.js'
 import type { Mail, StoredMail } from '../../backend/port.js'
-import { commandSchema } from '../../core/records/command.js'
+import { commandSchema, parseCommand } from '../../core/records/command.js'
 import type { Command } from '../../core/records/command.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { lazy } from '../../core/schema.js'
 
-const bodySchema = z.object({ command: commandSchema })
+/** For the reason: a command that is one is checked by its kind alone. */
+const bodySchema = lazy(() => z.object({ command: commandSchema() }))
 
 /** A command is plain JSON; its type is only more precise than `Json` can say. The backend copies it. */
 export function sealMail(command: Command): Json {
@@ -27,7 +29,7 @@ export function commandIn(body: Json): Command | undefined {
 
 /** The command, if this is one. */
 export function readMail(body: Json): Command | undefined {
-  return bodySchema.safeParse(body).data?.command
+  return isObject(body) ? parseCommand(body['command'] ?? null) : undefined
 }
 
 /** The command, or why it is refused before the thread is asked. */
@@ -41,12 +43,11 @@ export function openMail(mail: StoredMail, app: App): { readonly command: Comman
       ),
     }
   }
-  const checked = bodySchema.safeParse(mail.body)
-  if (!checked.success)
-    return {
-      refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`),
-    }
-  return openCommand(checked.data.command, app)
+  const command = readMail(mail.body)
+  if (command) return openCommand(command, app)
+  const { error } = bodySchema().safeParse(mail.body)
+  const why = error ? z.prettifyError(error) : 'it is none'
+  return { refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${why}`) }
 }
 
 /** The command, unless it creates a thread whose agent is not there. */

@@ -15,14 +15,15 @@ import type { ThreadRecord } from '../../core/records/record.js'
 import { pastKey, standingOn, standsOnPast } from '../../core/records/travel.js'
 import type { Past, PastEntry, ThreadBased } from '../../core/records/travel.js'
 import { chainStart, createEntryReader, decode } from './journal.js'
+import { lazy } from '../../core/schema.js'
 
 /** Entries of a part. */
 const partSize = 256
 /** A past that is shorter stands in the record itself. */
 const inlineBytes = 64 * 1024
 
-const partSchema = z.array(
-  z.strictObject({ first: z.number().int(), count: z.number().int(), body: z.string(), hash: z.string() }),
+const partSchema = lazy(() =>
+  z.array(z.strictObject({ first: z.number().int(), count: z.number().int(), body: z.string(), hash: z.string() })),
 )
 
 type BlobReader = Pick<Blobs, 'get'>
@@ -56,7 +57,7 @@ export async function loadPast(blobs: BlobReader, { from, past }: Pick<ThreadBas
 async function loadPart(blobs: BlobReader, { hash }: { readonly hash: string }): Promise<readonly PastEntry[]> {
   const chunks: Uint8Array[] = []
   for await (const chunk of blobs.get(hash)) chunks.push(chunk)
-  return partSchema.parse(JSON.parse(Buffer.concat(chunks).toString()))
+  return partSchema().parse(JSON.parse(Buffer.concat(chunks).toString()))
 }
 
 /** The records of a whole journal, each with the past that it stands on. */

@@ -1,5 +1,6 @@
 /** Schemas of the options of waits, iterations and views: one field of each name, the same everywhere. */
 import { z } from 'zod'
+import { lazy } from '../../core/schema.js'
 
 const signal = z.instanceof(AbortSignal).optional()
 
@@ -16,9 +17,9 @@ const from = z.string().optional()
 const until = z.literal('now').optional()
 const tree = z.boolean().optional()
 
-export const waitSchema = z.strictObject({ signal })
-export const settledSchema = z.strictObject({ signal, tree })
-export const streamSchema = z.strictObject(fields)
-export const eventsSchema = z.strictObject({ ...fields, from, until })
-export const viewSchema = z.strictObject({ ...fields, tree })
-export const threadViewSchema = z.strictObject({ ...fields, from, until, tree })
+export const waitSchema = lazy(() => z.strictObject({ signal }))
+export const settledSchema = lazy(() => z.strictObject({ signal, tree }))
+export const streamSchema = lazy(() => z.strictObject(fields))
+export const eventsSchema = lazy(() => z.strictObject({ ...fields, from, until }))
+export const viewSchema = lazy(() => z.strictObject({ ...fields, tree }))
+export const threadViewSchema = lazy(() => z.strictObject({ ...fields, from, until, tree }))

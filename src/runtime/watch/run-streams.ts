@@ -89,7 +89,7 @@ export function createRunStreams(services: RunServices, find: FindRun, options: 
   const streamOf = <Item>(begin: (reading: StreamOptions) => AsyncGenerator<Item, void, undefined>) =>
     createIteration(
       (signal) => {
-        checkOptions(streamSchema, options, 'streams')
+        checkOptions(streamSchema(), options, 'streams')
         return begin({ ...options, signal })
       },
       [options.signal],

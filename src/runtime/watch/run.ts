@@ -53,7 +53,7 @@ export function createRun(services: RunServices, id: string, find: FindRun): Run
   const changes = (options?: WaitOptions & { until?: 'now' }): AsyncIterable<ProjectionChanges> =>
     changesOfTurn(services, locate, options)
   const result = async <Output>(options: WaitOptions = {}, what = 'result'): Promise<RunResult<Output>> => {
-    checkOptions(waitSchema, options, what)
+    checkOptions(waitSchema(), options, what)
     const { signal } = options
     const ended = await resultOf(services, await waitFor(locate(), signal), signal)
     // The schema was applied when the reply landed; a definition is not known here.
@@ -70,14 +70,14 @@ export function createRun(services: RunServices, id: string, find: FindRun): Run
       return text
     },
     async toolCalls(options = {}) {
-      checkOptions(waitSchema, options, 'toolCalls')
+      checkOptions(waitSchema(), options, 'toolCalls')
       return callsOf(changes(options))
     },
     pendingToolCalls: async () => (await callsOf(changes({ until: 'now' }))).filter(({ outcome }) => !outcome),
     view: (options = {}) =>
       createIteration(
         (signal) => {
-          checkOptions(viewSchema, options, 'view')
+          checkOptions(viewSchema(), options, 'view')
           return runView(services, locate, { ...options, signal })
         },
         [options.signal],

@@ -88,7 +88,7 @@ export function createThreadView(
 ): ThreadView {
   const changes = createIteration(
     (signal) => {
-      checkOptions(threadViewSchema, options, 'view')
+      checkOptions(threadViewSchema(), options, 'view')
       return threadChanges(backend, location, { ...options, signal })
     },
     [closed, options.signal],
@@ -96,7 +96,7 @@ export function createThreadView(
   return {
     ...changes,
     async now() {
-      checkOptions(threadViewSchema, options, 'view')
+      checkOptions(threadViewSchema(), options, 'view')
       const threads = new Projectors(backend, location.thread)
       await readUpToNow(threads, { ...location, closed })
       return { ...threads.top.value }

@@ -86,13 +86,13 @@ export function texts(value: unknown): string[] {
 }
 
 export function pendings(value: unknown): Pending[] {
-  const parsed = pendingSchema.safeParse(json(value))
+  const parsed = pendingSchema().safeParse(json(value))
   if (!parsed.success) throw corrupt('expected what a thread waits for')
   return parsed.data
 }
 
-export function optionalFields(value: unknown): z.infer<typeof moreSchema> {
-  const parsed = moreSchema.safeParse(json(value))
+export function optionalFields(value: unknown): z.infer<ReturnType<typeof moreSchema>> {
+  const parsed = moreSchema().safeParse(json(value))
   if (!parsed.success) throw corrupt('expected what a thread is called')
   return parsed.data
 }

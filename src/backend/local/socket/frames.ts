@@ -9,6 +9,7 @@
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import type { Json } from '../../../core/json.js'
+import { lazy } from '../../../core/schema.js'
 
 const jsonText = z.string().transform((source, context): Json => {
   try {
@@ -20,45 +21,49 @@ const jsonText = z.string().transform((source, context): Json => {
   }
 })
 
-const toOwner = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('put'),
-    call: z.number().int(),
-    to: z.string().min(1),
-    id: z.string().min(1),
-    body: jsonText,
-  }),
-  z.object({ kind: z.literal('subscribe'), topic: z.string() }),
-  z.object({ kind: z.literal('unsubscribe'), topic: z.string() }),
-  z.object({ kind: z.literal('publish'), topic: z.string(), value: jsonText }),
-  z.object({ kind: z.literal('ask_hosts'), call: z.number().int() }),
-])
+const toOwner = lazy(() =>
+  z.discriminatedUnion('kind', [
+    z.object({
+      kind: z.literal('put'),
+      call: z.number().int(),
+      to: z.string().min(1),
+      id: z.string().min(1),
+      body: jsonText,
+    }),
+    z.object({ kind: z.literal('subscribe'), topic: z.string() }),
+    z.object({ kind: z.literal('unsubscribe'), topic: z.string() }),
+    z.object({ kind: z.literal('publish'), topic: z.string(), value: jsonText }),
+    z.object({ kind: z.literal('ask_hosts'), call: z.number().int() }),
+  ]),
+)
 
 /** Why an owner refuses mail: it is closing or its disk is full, its file is damaged, or a bug. */
 const refusalCode = z.enum(['STORE_CLOSED', 'STORE_FAILED', 'JOURNAL_CORRUPT', 'INVARIANT'])
 
-const toClient = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('stored'), call: z.number().int() }),
-  z.object({
-    kind: z.literal('refused'),
-    call: z.number().int(),
-    code: refusalCode,
-    message: z.string(),
-    retry: z.boolean(),
-  }),
-  z.object({ kind: z.literal('subscribed'), topic: z.string() }),
-  z.object({ kind: z.literal('hosts'), call: z.number().int(), value: jsonText }),
-  z.object({ kind: z.literal('signal'), topic: z.string(), value: jsonText }),
-])
+const toClient = lazy(() =>
+  z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('stored'), call: z.number().int() }),
+    z.object({
+      kind: z.literal('refused'),
+      call: z.number().int(),
+      code: refusalCode,
+      message: z.string(),
+      retry: z.boolean(),
+    }),
+    z.object({ kind: z.literal('subscribed'), topic: z.string() }),
+    z.object({ kind: z.literal('hosts'), call: z.number().int(), value: jsonText }),
+    z.object({ kind: z.literal('signal'), topic: z.string(), value: jsonText }),
+  ]),
+)
 
 export type RefusalCode = z.infer<typeof refusalCode>
-export type ToOwner = z.input<typeof toOwner>
-export type FromClient = z.output<typeof toOwner>
-export type ToClient = z.input<typeof toClient>
-export type FromOwner = z.output<typeof toClient>
+export type ToOwner = z.input<ReturnType<typeof toOwner>>
+export type FromClient = z.output<ReturnType<typeof toOwner>>
+export type ToClient = z.input<ReturnType<typeof toClient>>
+export type FromOwner = z.output<ReturnType<typeof toClient>>
 
-export const parseFromClient = (value: unknown): FromClient => toOwner.parse(value)
-export const parseFromOwner = (value: unknown): FromOwner => toClient.parse(value)
+export const parseFromClient = (value: unknown): FromClient => toOwner().parse(value)
+export const parseFromOwner = (value: unknown): FromOwner => toClient().parse(value)
 
 /** Values over 64 KB are blobs everywhere; this leaves room for many in one mail. */
 const longestFrame = 32 * 1024 * 1024

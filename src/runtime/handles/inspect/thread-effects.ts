@@ -18,6 +18,7 @@ import { EffectList } from './effect-list.js'
 import { sendCommand } from '../send-command.js'
 import { threadMissing } from '../services.js'
 import type { ThreadServices } from '../services.js'
+import { lazy } from '../../../core/schema.js'
 
 /** What a person found out about a call whose effect was unknown. */
 export interface EffectResolution {
@@ -65,25 +66,27 @@ export interface Effects {
   resolve(id: string, resolution: EffectResolution): Promise<void>
 }
 
-const filterSchema = z.strictObject({ root: z.string().optional() })
-const resolutionSchema = z.strictObject({
-  happened: z.boolean(),
-  value: z.unknown().optional(),
-  comment: z.string().optional(),
-  by: z.string().optional(),
-})
+const filterSchema = lazy(() => z.strictObject({ root: z.string().optional() }))
+const resolutionSchema = lazy(() =>
+  z.strictObject({
+    happened: z.boolean(),
+    value: z.unknown().optional(),
+    comment: z.string().optional(),
+    by: z.string().optional(),
+  }),
+)
 
 export function createEffects({ backend, clock, random }: ThreadServices): Effects {
   return {
     async list(filter = {}) {
-      const { root } = checkOptions(filterSchema, filter, 'effects.list')
+      const { root } = checkOptions(filterSchema(), filter, 'effects.list')
       const found: SideEffect[] = []
       for await (const head of eachHead(backend, defined({ root })))
         if (head.unknown) found.push(...(await readEffects(backend, head.thread)).filter(isUnknown))
       return found.sort((one, other) => one.beganAt - other.beganAt)
     },
     async resolve(id, resolution) {
-      const { happened, value, comment, by } = checkOptions(resolutionSchema, resolution, 'effects.resolve')
+      const { happened, value, comment, by } = checkOptions(resolutionSchema(), resolution, 'effects.resolve')
       const { thread, call } = parseId(id)
       const given = defined({ value: value === undefined ? undefined : plainJson(value), comment, by })
       const command = { kind: 'resolve', call, happened, ...given } as const

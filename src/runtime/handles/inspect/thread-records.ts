@@ -9,6 +9,7 @@ import type { ThreadRecord } from '../../../core/records/record.js'
 import { replaceSealed } from '../../../core/records/sealed.js'
 import { decode } from '../../journal/journal.js'
 import { threadMissing } from '../services.js'
+import { lazy } from '../../../core/schema.js'
 
 export interface RecordPage {
   /** Records after this number, oldest first. Default 0. */
@@ -19,10 +20,12 @@ export interface RecordPage {
   readonly limit?: number
 }
 
-const seq = z.number().int().min(0).optional()
-const pageSchema = z
-  .strictObject({ after: seq, before: seq, limit: z.number().int().min(1).max(10_000).optional() })
-  .refine(({ after, before }) => after === undefined || before === undefined, 'give after or before, not both')
+const seq = lazy(() => z.number().int().min(0).optional())
+const pageSchema = lazy(() =>
+  z
+    .strictObject({ after: seq(), before: seq(), limit: z.number().int().min(1).max(10_000).optional() })
+    .refine(({ after, before }) => after === undefined || before === undefined, 'give after or before, not both'),
+)
 
 const noValues = { keys: [], value: () => '' }
 
@@ -32,7 +35,7 @@ export async function readRecords(
   id: string,
   page: RecordPage = {},
 ): Promise<readonly ThreadRecord[]> {
-  const asked = checkOptions(pageSchema, page, 'records')
+  const asked = checkOptions(pageSchema(), page, 'records')
   const { seq: written } = (await backend.heads.get(id)) ?? threadMissing(id)
   const { before = Infinity, limit = 100 } = asked
   const end = Math.min(before - 1, written)

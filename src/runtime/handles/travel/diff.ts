@@ -20,6 +20,7 @@ import { messagesOf } from '../../watch/projection.js'
 import { threadMissing } from '../services.js'
 import { pointSchema, seqAt } from './points.js'
 import type { Point } from './points.js'
+import { lazy } from '../../../core/schema.js'
 
 /** A thread as it is now, or as it was. */
 export type ThreadAt = string | { readonly thread: string; readonly at?: Point }
@@ -56,14 +57,15 @@ export interface ThreadDiff {
   readonly values?: readonly ValueDifference[]
 }
 
-const sideSchema = z.union([
-  z.string().min(1),
-  z.strictObject({ thread: z.string().min(1), at: pointSchema.optional() }),
-])
-const optionsSchema = z.strictObject({
-  of: z.array(z.enum(['messages', 'files', 'values'])).optional(),
-  patches: z.boolean().optional(),
-})
+const sideSchema = lazy(() =>
+  z.union([z.string().min(1), z.strictObject({ thread: z.string().min(1), at: pointSchema().optional() })]),
+)
+const optionsSchema = lazy(() =>
+  z.strictObject({
+    of: z.array(z.enum(['messages', 'files', 'values'])).optional(),
+    patches: z.boolean().optional(),
+  }),
+)
 
 const longestPatched = 256 * 1024
 
@@ -72,7 +74,7 @@ export async function diffThreads(
   sides: { readonly a: ThreadAt; readonly b: ThreadAt },
   options: DiffOptions = {},
 ): Promise<ThreadDiff> {
-  const { of = ['messages', 'files', 'values'], patches = false } = checkOptions(optionsSchema, options, 'diff')
+  const { of = ['messages', 'files', 'values'], patches = false } = checkOptions(optionsSchema(), options, 'diff')
   const [a, b] = [await stateAt(backend, sides.a), await stateAt(backend, sides.b)]
   return {
     a: { thread: a.id, seq: a.seq },
@@ -84,7 +86,7 @@ export async function diffThreads(
 }
 
 async function stateAt(backend: Backend, side: ThreadAt): Promise<ThreadState> {
-  const checked = checkOptions(sideSchema, side, 'diff')
+  const checked = checkOptions(sideSchema(), side, 'diff')
   const { thread, at } = typeof checked === 'string' ? { thread: checked } : { at: undefined, ...checked }
   return stateAtPoint(backend, thread, at)
 }

@@ -27,6 +27,7 @@ import { pointSchema } from './points.js'
 import type { Point, ReadThread } from './points.js'
 import { cutAt, treeCrossing, withEffectsBelow } from './tree-cut.js'
 import type { Cut } from './tree-cut.js'
+import { lazy } from '../../../core/schema.js'
 
 export interface ForkOptions {
   /** Where it begins. Default: after the last record. */
@@ -56,8 +57,8 @@ export interface ForkOptions {
   readonly tags?: readonly string[]
 }
 
-const forkFields = {
-  at: pointSchema.exactOptional(),
+const forkFields = lazy(() => ({
+  at: pointSchema().exactOptional(),
   tree: z.boolean().exactOptional(),
   effects: z.enum(['ask', 'refuse', 'run']).exactOptional(),
   env: z.enum(['keep', 'drop']).exactOptional(),
@@ -71,9 +72,9 @@ const forkFields = {
     .regex(/^(?!c_)[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-", and does not begin with "c_"')
     .exactOptional(),
   tags: z.array(z.string().min(1)).exactOptional(),
-}
+}))
 
-const forkSchema = z.strictObject(forkFields)
+const forkSchema = lazy(() => z.strictObject(forkFields()))
 
 /** What was asked for, and the report of a `dry` one. */
 export type Forked = { readonly thread: string } | { readonly crossing: Crossing }
@@ -83,7 +84,7 @@ export async function forkThread(
   head: StoredHead,
   options: ForkOptions & { readonly dry?: boolean },
 ): Promise<Forked> {
-  const { at, dry, ...asked } = checkOptions(forkSchema, options, 'fork')
+  const { at, dry, ...asked } = checkOptions(forkSchema(), options, 'fork')
   const { backend, random } = services
   const cut = await cutAt(backend, head, { at, tree: asked.tree })
   const { read, seq, position } = cut

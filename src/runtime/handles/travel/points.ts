@@ -14,20 +14,23 @@ import { SkeinError } from '../../../core/failure.js'
 import type { Point } from '../../../core/point.js'
 import type { ThreadRecord } from '../../../core/records/record.js'
 import { chainStart, createEntryReader } from '../../journal/journal.js'
+import { lazy } from '../../../core/schema.js'
 
 export type { Point }
 
 const count = z.number().int().min(0)
 
-export const pointSchema: z.ZodType<Point> = z.union(
-  [
-    z.strictObject({ step: count }),
-    z.strictObject({ turn: z.string().min(1) }),
-    z.strictObject({ message: z.string().min(1) }),
-    z.strictObject({ seq: count.min(1) }),
-    z.strictObject({ cursor: z.string().regex(/^\d+\.\d+$/, 'is not a cursor; pass the `cursor` of an event') }),
-  ],
-  'must be one of { step }, { turn }, { message }, { seq } and { cursor }',
+export const pointSchema = lazy((): z.ZodType<Point> =>
+  z.union(
+    [
+      z.strictObject({ step: count }),
+      z.strictObject({ turn: z.string().min(1) }),
+      z.strictObject({ message: z.string().min(1) }),
+      z.strictObject({ seq: count.min(1) }),
+      z.strictObject({ cursor: z.string().regex(/^\d+\.\d+$/, 'is not a cursor; pass the `cursor` of an event') }),
+    ],
+    'must be one of { step }, { turn }, { message }, { seq } and { cursor }',
+  ),
 )
 
 /** The journal of one thread, read whole. */

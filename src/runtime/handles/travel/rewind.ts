@@ -20,6 +20,7 @@ import type { Crossing } from './crossing.js'
 import { pointSchema, seqAt } from './points.js'
 import type { Point } from './points.js'
 import { cutAt, withEffectsBelow } from './tree-cut.js'
+import { lazy } from '../../../core/schema.js'
 
 export interface RewindOptions {
   readonly to: Point
@@ -37,16 +38,18 @@ export interface Rewound {
   readonly reverted: readonly string[]
 }
 
-const rewindSchema = z
-  .strictObject({
-    to: pointSchema,
-    revert: z.boolean().exactOptional(),
-    force: z.boolean().exactOptional(),
-    dry: z.boolean().exactOptional(),
-  })
-  .refine(({ revert, force }) => !(revert && force), {
-    error: 'either `revert` (undo what was done) or `force` (leave it as it is), not both',
-  })
+const rewindSchema = lazy(() =>
+  z
+    .strictObject({
+      to: pointSchema(),
+      revert: z.boolean().exactOptional(),
+      force: z.boolean().exactOptional(),
+      dry: z.boolean().exactOptional(),
+    })
+    .refine(({ revert, force }) => !(revert && force), {
+      error: 'either `revert` (undo what was done) or `force` (leave it as it is), not both',
+    }),
+)
 
 const mostTries = 10
 
@@ -55,7 +58,7 @@ export async function rewindThread(
   head: StoredHead,
   options: RewindOptions & { readonly dry?: boolean },
 ): Promise<Crossing | Rewound> {
-  const asked = checkOptions(rewindSchema, options, 'rewind')
+  const asked = checkOptions(rewindSchema(), options, 'rewind')
   for (let tries = 1; ; tries++) {
     try {
       return await rewindOnce(services, head, asked)
@@ -65,7 +68,7 @@ export async function rewindThread(
   }
 }
 
-type Asked = z.infer<typeof rewindSchema>
+type Asked = z.infer<ReturnType<typeof rewindSchema>>
 
 async function rewindOnce(services: ThreadServices, head: StoredHead, asked: Asked): Promise<Crossing | Rewound> {
   const { backend } = services

@@ -20,6 +20,7 @@ import type {
 } from '../../../core/records/record.js'
 import type { Usage } from '../../../core/usage.js'
 import { decode } from '../../journal/journal.js'
+import { lazy } from '../../../core/schema.js'
 
 export interface TimelineCall {
   readonly call: string
@@ -71,10 +72,12 @@ export interface TimelinePage {
   readonly limit?: number
 }
 
-const pageSchema = z.strictObject({
-  after: z.number().int().min(0).optional(),
-  limit: z.number().int().min(1).max(10_000).optional(),
-})
+const pageSchema = lazy(() =>
+  z.strictObject({
+    after: z.number().int().min(0).optional(),
+    limit: z.number().int().min(1).max(10_000).optional(),
+  }),
+)
 
 const batchSize = 256
 const longestText = 80
@@ -84,7 +87,7 @@ export async function readTimeline(
   { thread, rewound }: Pick<StoredHead, 'thread' | 'rewound'>,
   page: TimelinePage = {},
 ): Promise<readonly TimelineRow[]> {
-  const { after = 0, limit = 100 } = checkOptions(pageSchema, page, 'timeline')
+  const { after = 0, limit = 100 } = checkOptions(pageSchema(), page, 'timeline')
   const rows = new Rows(limit)
   // Whether a row was undone is said by a later record.
   for (let read = after; !rows.isFull || rewound !== undefined;) {

@@ -104,7 +104,7 @@ export class SharedDirectory implements ThreadDirectory {
   }
 
   async list(query: ThreadQuery = {}): ReturnType<ThreadDirectory['list']> {
-    checkOptions(querySchema, query, 'directory.list')
+    checkOptions(querySchema(), query, 'directory.list')
     const { table, position } = await this.#current()
     const { heads, next } = await listedSlowly(table.listing(toHeadQuery(query), sliceRows))
     return { threads: heads.map(toThreadInfo), position, ...defined({ next }) }
@@ -130,7 +130,7 @@ export class SharedDirectory implements ThreadDirectory {
     const { signal, ...filter } = query
     return createIteration(
       (ended) => {
-        checkOptions(watchQuerySchema, filter, 'directory.watch')
+        checkOptions(watchQuerySchema(), filter, 'directory.watch')
         return this.#changes(toHeadQuery(filter), ended)
       },
       [this.#closed, signal],
@@ -141,7 +141,7 @@ export class SharedDirectory implements ThreadDirectory {
     const { signal, ...rest } = options
     return createIteration(
       (ended) => {
-        checkOptions(changesSchema, rest, 'directory.changes')
+        checkOptions(changesSchema(), rest, 'directory.changes')
         return this.#pages(rest.from, ended)
       },
       [this.#closed, signal],

@@ -9,6 +9,7 @@ import type { HeadFilter, HeadUsage, Pending, StoredHead } from '../../../backen
 import { toBudget } from '../../../core/budget.js'
 import type { Budget } from '../../../core/budget.js'
 import { defined } from '../../../core/defined.js'
+import { lazy } from '../../../core/schema.js'
 
 /** What a thread does; `damaged` where its entry in the index cannot be read. */
 export type ThreadStatus = Status | 'damaged'
@@ -130,20 +131,22 @@ function inDollars({ tokens, nanoUsd }: Omit<HeadUsage, 'tree'>): UsedAmounts {
 
 const text = z.string().optional()
 
-export const filterSchema = z.strictObject({
-  status: z
-    .custom<ThreadStatus>((value) => typeof value === 'string' && isStatus(value), {
-      error: ({ input }) => `there is no status ${JSON.stringify(input)}; there are: ${statuses.join(', ')}`,
-    })
-    .optional(),
-  agent: text,
-  tag: text,
-  parent: text,
-  root: text,
-  pending: z.literal(true).optional(),
-  limit: z.number().int().positive().optional(),
-  cursor: text,
-})
+export const filterSchema = lazy(() =>
+  z.strictObject({
+    status: z
+      .custom<ThreadStatus>((value) => typeof value === 'string' && isStatus(value), {
+        error: ({ input }) => `there is no status ${JSON.stringify(input)}; there are: ${statuses.join(', ')}`,
+      })
+      .optional(),
+    agent: text,
+    tag: text,
+    parent: text,
+    root: text,
+    pending: z.literal(true).optional(),
+    limit: z.number().int().positive().optional(),
+    cursor: text,
+  }),
+)
 
 /** Only the fields that the store knows. */
 export function toHeadFilter(filter: ThreadFilter): HeadFilter {

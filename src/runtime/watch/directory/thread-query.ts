@@ -5,6 +5,7 @@ import { matches } from '../../../backend/checks.js'
 import type { HeadFilter, StoredHead } from '../../../backend/port.js'
 import { filterSchema } from './thread-info.js'
 import type { ThreadOrder } from './thread-info.js'
+import { lazy } from '../../../core/schema.js'
 
 export interface HeadQuery extends HeadFilter {
   readonly rootsOnly?: boolean
@@ -12,16 +13,18 @@ export interface HeadQuery extends HeadFilter {
   readonly sort?: ThreadOrder
 }
 
-const textFields = { rootsOnly: z.boolean().optional(), q: z.string().optional() }
+const textFields = lazy(() => ({ rootsOnly: z.boolean().optional(), q: z.string().optional() }))
 
-export const querySchema = filterSchema.extend({
-  ...textFields,
-  sort: z.enum(['created', 'newest', 'updated', 'cost']).optional(),
-})
+export const querySchema = lazy(() =>
+  filterSchema().extend({
+    ...textFields(),
+    sort: z.enum(['created', 'newest', 'updated', 'cost']).optional(),
+  }),
+)
 
-export const watchQuerySchema = filterSchema.omit({ limit: true, cursor: true }).extend(textFields)
+export const watchQuerySchema = lazy(() => filterSchema().omit({ limit: true, cursor: true }).extend(textFields()))
 
-export const changesSchema = z.strictObject({ from: z.number().int().nonnegative().optional() })
+export const changesSchema = lazy(() => z.strictObject({ from: z.number().int().nonnegative().optional() }))
 
 export function badCursor(cursor: string): SkeinError {
   return new SkeinError(
