@@ -1,7 +1,7 @@
 /** What every backend promises of commits and journals (J1, J2, J3, J5), part of the suite in backend.ts. */
 import { expect, it } from 'vitest'
 import { bodies } from './backend-context.js'
-import type { JournalRange } from '../../src/backend/port.js'
+import type { Commit, JournalRange, Placed } from '../../src/backend/port.js'
 import type { Context } from './backend-context.js'
 import { commit, head } from './entries.js'
 
@@ -187,6 +187,22 @@ function refusals({ backend, reopen }: Context): void {
     expect(await backend().commit({ ...late, epoch: 4 })).toMatchObject({ ok: true })
     expect(await backend().commit(commit('a', 2, { epoch: 3 }))).toEqual({ ok: false, seq: 2, epoch: 4 })
   })
+
+  it('J2: a commit that only goes on with a thread, alone in its turn, is refused like any other', async () => {
+    await backend().commit(stored)
+    const { position } = await placed(commit('a', 1, { epoch: 3 }))
+    for (const late of [commit('a', 1, { epoch: 3 }), commit('a', 3, { epoch: 3 }), commit('a', 2, { epoch: 2 })])
+      expect(await backend().commit(late)).toEqual({ ok: false, seq: 2, epoch: 3 })
+    expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]', '["a 2"]'])
+    expect((await placed(commit('a', 2, { epoch: 3 }))).position).toBeGreaterThan(position)
+    expect(await backend().heads.get('a')).toMatchObject({ seq: 3 })
+  })
+
+  async function placed(wanted: Commit): Promise<Placed> {
+    const result = await backend().commit(wanted)
+    if (!result.ok) throw new Error(`refused at ${result.seq}`)
+    return result
+  }
 
   it('J2: a thread that is not there has sequence 0', async () => {
     expect(await backend().commit(commit('a', 4))).toEqual({ ok: false, seq: 0, epoch: 0 })

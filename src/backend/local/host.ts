@@ -157,7 +157,7 @@ function createBell(rings: Set<() => void>): Bell {
 function createPut(writer: Writer, writes: Writes): Mailbox['put'] {
   return async (send) => {
     const body = mailText(send)
-    return writer.add((arrived) => writes.putMail(send, body, arrived), body.length > longText)
+    return writer.add((arrived) => writes.putMail(send, body, arrived), { isLong: body.length > longText })
   }
 }
 
@@ -204,7 +204,10 @@ function createCommit({ writer, writes, assertOpen }: CommitServices): Backend['
       assertOpen()
       checkCommit(commit)
       const texts = mailTexts(commit)
-      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived), isLong(commit))
+      const committed = writer.add((arrived) => writes.commit(commit, texts, arrived), {
+        isLong: isLong(commit),
+        alone: () => writes.commitAlone(commit),
+      })
       return commit.also ? committed.catch(refusalIn) : committed
     } catch (thrown) {
       return Promise.reject(thrown)

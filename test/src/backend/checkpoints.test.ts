@@ -70,7 +70,7 @@ it('J3: commits go on while a checkpoint is made; only one that nothing was writ
 it('J3: a long write is made in the next turn of the event loop, with those behind it, in their order', async () => {
   const writer = new Writer(database, { ...hooks, settled() {} }, gated(0))
   const written: string[] = []
-  const long = writer.add(() => written.push('long'), true)
+  const long = writer.add(() => written.push('long'), { isLong: true })
   const short = writer.add(() => written.push('short'))
   for (let tick = 0; tick < 10; tick++) await Promise.resolve()
   expect(written).toEqual([])

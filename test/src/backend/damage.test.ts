@@ -109,3 +109,21 @@ it('a write that meets damage fails alone: those that share its transaction are 
   expect(arrived).toEqual(['b', 'c'])
   expect((await host.heads.list({})).heads.map(({ thread }) => thread).sort()).toEqual(['a', 'b'])
 })
+
+it('J1: a commit that only goes on with a thread and whose entry cannot be written leaves the thread as it was', async () => {
+  const host = await open()
+  await host.commit(commit('a', 0))
+  const refusals = [
+    [onInsert('journal', 'database or disk is full'), 'STORE_FAILED'],
+    ['INSERT INTO journal VALUES (2, 99, 1, 1, 0, 0)', 'JOURNAL_CORRUPT'],
+  ] as const
+  for (const [sql, code] of refusals) {
+    await change(sql)
+    await expect(host.commit(commit('a', 1))).rejects.toMatchObject({ code })
+    expect(await host.heads.get('a')).toMatchObject({ seq: 1 })
+    await change('DROP TRIGGER IF EXISTS torn; DELETE FROM journal WHERE position = 2')
+  }
+  expect(await host.commit(commit('a', 1))).toMatchObject({ ok: true, position: 2 })
+  expect(await host.commit(commit('a', 2))).toMatchObject({ ok: true, position: 3, follows: 2 })
+  expect(await host.journal.read('a')).toHaveLength(3)
+})

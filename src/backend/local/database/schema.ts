@@ -1,6 +1,6 @@
 /**
- * The tables of a local store, how they are opened and which version of them this Skein understands. Owns every CREATE
- * and PRAGMA; the statements that use the tables are in write.ts and reader.ts.
+ * The tables of a local store, how they are opened and which version of them this Skein understands. Owns every PRAGMA
+ * and every CREATE in the file; the statements that use the tables are in write.ts and reader.ts.
  *
  * - The tables and `user_version` appear in one transaction: a file has the whole schema of a version or none.
  * - A file of a newer version is refused before anything in it is read or changed. One of an older version is
@@ -95,6 +95,8 @@ export async function openForOwner(path: string, durability: Durability): Promis
     emptyLog(database)
     database.pragma(`wal_autocheckpoint = ${checkpointPages}`)
     database.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
+    // For a view of this connection (advance-and-append.ts), which needs no file.
+    database.exec('PRAGMA temp_store = MEMORY')
     if (version === schemaVersion) return
     const missing = additions.slice(version).join('')
     database.exec(`BEGIN IMMEDIATE; ${missing}`)

@@ -1,7 +1,7 @@
 /**
  * The writes inside a transaction of the group commit: a commit, a mail, a snapshot, a blob, an epoch. Owns the
  * statements and a bounded cache of threads (their row and their last head), so that an ordinary commit costs two
- * statements and touches no index of heads.
+ * statements, one where it is alone, and touches no index of heads.
  *
  * - A commit compares and advances the thread in one statement before it writes anything else, so that a
  *   refusal leaves nothing behind and needs no savepoint (J1, J2).
@@ -10,7 +10,11 @@
  *   what was written to it, and a mail whose number was given before would never be read.
  */
 import type { Commit, CommitResult, Head, Removal, RemovalResult, Send } from '../../port.js'
-import type { Database, Value } from './driver.js'
+import { blobsNamedIn } from '../../checks.js'
+import { createAdvanceAndAppend } from './advance-and-append.js'
+import type { AdvanceAndAppend } from './advance-and-append.js'
+import type { Database, Write } from './driver.js'
+import { entryValues, isSameThread, isSteady, lastingValues, movingValues, waitingValues } from './head-columns.js'
 import { markNote } from '../files/mark.js'
 import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
@@ -40,7 +44,7 @@ function prepare(database: Database) {
     create: database.write(
       `INSERT INTO threads (
          tid, id, seq, epoch, status, updated,
-         more, rest, wake, agent, parent, root, path, tags, created, pending
+         more, rest, wake, pending, agent, parent, root, path, tags, created
        )
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
@@ -48,8 +52,13 @@ function prepare(database: Database) {
     rewrite: database.write(
       `UPDATE threads SET
          seq = ?, epoch = ?, status = ?, updated = ?, more = ?,
-         rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?
+         rest = ?, wake = ?, pending = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?
        ${fence}`,
+    ),
+    // As `rewrite`, but without the columns that say whose thread it is, and so without their index.
+    change: database.write(
+      `UPDATE threads SET
+         seq = ?, epoch = ?, status = ?, updated = ?, more = ?, rest = ?, wake = ?, pending = ? ${fence}`,
     ),
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
@@ -110,6 +119,7 @@ function prepareCounts(database: Database) {
 
 export class Writes {
   private readonly statements: ReturnType<typeof prepare>
+  private readonly advanceAndAppend: AdvanceAndAppend
   private readonly known = new Map<string, KnownThread>()
   private thread: number | undefined
   /** The last position and the last mail that were given, with those of the transaction under way. */
@@ -122,6 +132,7 @@ export class Writes {
 
   constructor(database: Database) {
     this.statements = prepare(database)
+    this.advanceAndAppend = createAdvanceAndAppend(database)
     this.removals = new Removals(database)
     const { end, lastMail } = this.statements
     this.given = { position: integer(end.one()?.[0] ?? 0), mail: integer(lastMail.one()?.[0] ?? 0) }
@@ -163,26 +174,46 @@ export class Writes {
     return { ok: true, position: result.position, follows: result.follows, also }
   }
 
+  /** A commit that only goes on with a thread that is known, outside of a transaction; undefined for any other. */
+  commitAlone(commit: Commit): CommitResult | undefined {
+    const { thread, expected, entry, head, sends, done, also } = commit
+    if (!entry || !head || also || sends.length > 0 || done.length > 0) return undefined
+    const row = this.known.get(thread)
+    if (!row?.head || !isSteady(row.head, head) || blobsNamedIn(entry.body).length > 0) return undefined
+    const position = this.given.position + 1
+    const values = [...movingValues(commit, head), row.tid, expected, position, ...entryValues(entry)]
+    if (!this.advanceAndAppend(values)) return this.refusal(thread)
+    row.head = head
+    return { ok: true, position, follows: this.appended(commit, position) }
+  }
+
   private commitOne(commit: Commit, texts: readonly string[] | undefined, arrived: Set<string>): CommitResult {
-    const { append, find, finish } = this.statements
+    const { append, finish } = this.statements
     const tid = this.compareAndAdvance(commit)
-    if (tid === undefined) {
-      const found = find.one(commit.thread)
-      return { ok: false, seq: integer(found?.[1] ?? 0), epoch: integer(found?.[2] ?? 0) }
-    }
-    const { entry, head } = commit
+    if (tid === undefined) return this.refusal(commit.thread)
+    const { entry } = commit
     let follows: number | undefined
     if (entry) {
       const position = this.given.position + 1
-      append.run(position, tid, entry.first, entry.count, entry.hash, entry.body)
-      this.given = { position, mail: this.given.mail }
-      this.noted += markNote('commit', position, commit.thread)
+      append.run(position, tid, ...entryValues(entry))
+      follows = this.appended(commit, position)
       this.removals.refer(entry.body, this.rootOf(commit, tid))
-      if (head) follows = this.pass(head.root, position)
     }
     for (const number of commit.done) finish.run(number, commit.thread)
     commit.sends.forEach((send, index) => this.putMail(send, texts?.[index] ?? 'null', arrived))
     return { ok: true, position: this.given.position, follows }
+  }
+
+  private refusal(thread: string): CommitResult {
+    const found = this.statements.find.one(thread)
+    return { ok: false, seq: integer(found?.[1] ?? 0), epoch: integer(found?.[2] ?? 0) }
+  }
+
+  /** The entry of a commit is in the table: gives the position of its tree's entry before it, where that is known. */
+  private appended({ thread, head }: Commit, position: number): number | undefined {
+    this.given = { position, mail: this.given.mail }
+    this.noted += markNote('commit', position, thread)
+    return head && this.pass(head.root, position)
   }
 
   /** The position of the tree's entry before this one, where it is known. */
@@ -244,7 +275,8 @@ export class Writes {
   /** The thread's row if the commit may proceed, 0 for a thread that does not exist, undefined when refused. */
   private compareAndAdvance(commit: Commit): number | undefined {
     const { thread, expected, head, entry, epoch } = commit
-    const { advance, find, rewrite, touch } = this.statements
+    const { advance, change, find, rewrite, touch } = this.statements
+    let written: ReturnType<Write['run']>
     let row = this.known.get(thread)
     if (!row && head && entry && expected === 0) return this.create(commit, head)
     if (!row) {
@@ -254,19 +286,19 @@ export class Writes {
       this.remember(thread, row)
     }
     if (!head) return touch.run(epoch, row.tid, expected, epoch).changes === 1 ? row.tid : undefined
-    const moving: Value[] = [expected + (entry?.count ?? 0), epoch, head.status, head.updatedAt, moreText(head)]
-    const { changes } =
-      row.head && isSteady(row.head, head)
-        ? advance.run(...moving, row.tid, expected, epoch)
-        : rewrite.run(...moving, ...steadyValues(head), row.tid, expected, epoch)
-    if (changes !== 1) return undefined
+    const moving = movingValues(commit, head)
+    const at = [row.tid, expected, epoch]
+    if (row.head && isSteady(row.head, head)) written = advance.run(...moving, ...at)
+    else if (row.head && isSameThread(row.head, head)) written = change.run(...moving, ...waitingValues(head), ...at)
+    else written = rewrite.run(...moving, ...waitingValues(head), ...lastingValues(head), ...at)
+    if (written.changes !== 1) return undefined
     row.head = head
     return row.tid
   }
 
   private create(commit: Commit, head: Head): number | undefined {
-    const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt, moreText(head)]
-    const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
+    const values = [...movingValues(commit, head), ...waitingValues(head), ...lastingValues(head)]
+    const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...values)
     const first = insert()
     const { changes, rowid } =
       first.changes === 1 || !this.removals.free(commit.thread, this.given.position) ? first : insert()
@@ -283,65 +315,4 @@ export class Writes {
     }
     this.known.set(thread, row)
   }
-}
-
-/** The fields that rarely change. */
-function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending } = head
-  return [
-    rest ? 1 : 0,
-    wakeAt ?? null,
-    agent,
-    parent ?? null,
-    root,
-    JSON.stringify(path),
-    JSON.stringify(tags),
-    createdAt,
-    pending ? JSON.stringify(pending) : null,
-  ]
-}
-
-/** Whether no steady field has changed. Compared one by one: most are the same object. */
-function isSteady(before: Head, head: Head): boolean {
-  return (
-    before.rest === head.rest &&
-    before.wakeAt === head.wakeAt &&
-    before.agent === head.agent &&
-    before.parent === head.parent &&
-    before.root === head.root &&
-    before.createdAt === head.createdAt &&
-    isSame(before.path, head.path) &&
-    isSame(before.tags, head.tags) &&
-    isSame(before.pending, head.pending)
-  )
-}
-
-function isSame(before: unknown, now: unknown): boolean {
-  return before === now || JSON.stringify(before) === JSON.stringify(now)
-}
-
-/** The fields that no query filters by, as one object. */
-function moreText(head: Head): string | null {
-  const { reference, name, says, reason, dead, title, usage, left, step, turnAt, error, unknown, queued } = head
-  const { unread, edits, forkedFrom, rewound } = head
-  // One literal without a spread: this is made for every commit.
-  const names = {
-    reference,
-    name,
-    says,
-    reason,
-    dead,
-    title,
-    usage,
-    left,
-    step,
-    turnAt,
-    error,
-    unknown,
-    queued,
-    unread,
-  }
-  const isPlain = edits === undefined && forkedFrom === undefined && rewound === undefined
-  const text = JSON.stringify(isPlain ? names : { ...names, edits, forkedFrom, rewound })
-  return text === '{}' ? null : text
 }

@@ -20,6 +20,8 @@ import { PartRefused, sqliteFailure } from './rows.js'
 interface Queued {
   /** Runs inside the transaction; gives what acknowledges it after the COMMIT. */
   readonly apply: (arrived: Set<string>) => () => void
+  /** Does the same without a transaction around it; undefined, with nothing done, where that is not possible. */
+  readonly applyAlone: () => (() => void) | undefined
   readonly reject: (error: unknown) => void
 }
 
@@ -30,6 +32,16 @@ export interface WriterHooks {
   readonly rolledBack: () => void
   /** All that was committed is in the database itself, and nothing is in the log alone. */
   readonly settled: () => void
+}
+
+export interface WriteManner<T> {
+  /** Its texts took a while to make, and it is written in the next turn of the event loop. */
+  readonly isLong?: boolean
+  /**
+   * The write as one statement, which is a transaction itself: used where no other write is ready. Undefined, with
+   * nothing done, where one statement is not enough.
+   */
+  readonly alone?: () => T | undefined
 }
 
 /** Copies the log into the database on another thread. */
@@ -81,8 +93,7 @@ export class Writer {
     this.truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')
   }
 
-  /** `isLong`: its texts took a while to make, and it is written in the next turn of the event loop. */
-  add<T>(write: (arrived: Set<string>) => T, isLong = false): Promise<T> {
+  add<T>(write: (arrived: Set<string>) => T, { isLong = false, alone }: WriteManner<T> = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.open) {
         reject(storeClosed('local'))
@@ -97,6 +108,10 @@ export class Writer {
         apply: (arrived) => {
           const result = write(arrived)
           return () => resolve(result)
+        },
+        applyAlone: () => {
+          const result = alone?.()
+          return result === undefined ? undefined : () => resolve(result)
         },
         reject,
       })
@@ -114,9 +129,13 @@ export class Writer {
     const arrived = new Set<string>()
     const acknowledgements: (() => void)[] = []
     try {
-      this.database.exec('BEGIN IMMEDIATE')
-      for (const { apply } of writes) acknowledgements.push(apply(arrived))
-      this.database.exec('COMMIT')
+      const acknowledge = writes.length === 1 ? writes[0]?.applyAlone() : undefined
+      if (acknowledge) acknowledgements.push(acknowledge)
+      else {
+        this.database.exec('BEGIN IMMEDIATE')
+        for (const { apply } of writes) acknowledgements.push(apply(arrived))
+        this.database.exec('COMMIT')
+      }
     } catch (error) {
       return this.failed(writes, error)
     }
