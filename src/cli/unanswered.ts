@@ -23,6 +23,6 @@ export function tellUnanswered(out: CliOutput, value: object, wait = false): Exi
   if (out.mode === 'json') out.json(value)
   else out.note(unansweredNote)
   if (!wait) return exitCode.ok
-  out.note('there is no turn to wait for while no host serves the store')
+  out.note('there is no turn to wait for while no host serves the store; it need not be sent again')
   return exitCode.failed
 }

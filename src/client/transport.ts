@@ -125,11 +125,15 @@ export class Transport {
       return await this.#fetch(`${this.url}${path}`, init)
     } catch (thrown) {
       if (this.closed.aborted) throw new SkeinError('STORE_CLOSED', 'this client was closed', { cause: thrown })
-      throw new SkeinError('STORE_FAILED', `the server at ${this.url} did not answer: ${whyOf(thrown)}`, {
-        retry: true,
-        data: { unanswered: true },
-        cause: thrown,
-      })
+      throw new SkeinError(
+        'STORE_FAILED',
+        `the server at ${this.url} did not answer: ${whyOf(thrown)}; \`skein serve\` starts one`,
+        {
+          retry: true,
+          data: { unanswered: true },
+          cause: thrown,
+        },
+      )
     }
   }
 }

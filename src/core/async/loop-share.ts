@@ -52,11 +52,16 @@ export class LoopShare {
     this.#turning = false
     this.#turns++
     this.#places = placesOfATurn
+    const waiting = this.#waiting
     // Who waits again meanwhile waits for another turn.
-    const { length } = this.#waiting
+    this.#waiting = []
     let called = 0
-    while (this.#places > 0 && called < length) this.#waiting[called++]?.()
-    this.#waiting.splice(0, called)
-    if (this.#waiting.length > 0) this.#turnLater()
+    try {
+      while (this.#places > 0 && called < waiting.length) waiting[called++]?.()
+    } finally {
+      // Also where one of them throws: the others are called.
+      this.#waiting = [...waiting.slice(called), ...this.#waiting]
+      if (this.#waiting.length > 0) this.#turnLater()
+    }
   }
 }

@@ -32,16 +32,18 @@ export function takeUnlessAborted<T, Taken>(
   take: (value: T) => Taken,
 ): Promise<Taken> {
   return new Promise<Taken>((resolve, reject) => {
-    let isAborted = false
+    // Once: what has a `then` may call it again.
+    let isOver = false
     const stopListening = onAbort(call, (reason) => {
-      isAborted = true
+      isOver = true
       reject(reason)
     })
     // Both branches are given even after an abort, so that a late rejection is not an unhandled one.
     work.then(
       (value) => {
         stopListening()
-        if (isAborted) return
+        if (isOver) return
+        isOver = true
         try {
           resolve(take(value))
         } catch (thrown) {

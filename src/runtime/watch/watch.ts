@@ -12,7 +12,7 @@
  * FW6 A delta is given after the record that its thread had last when it was made.
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
-import { nextTurn } from '../../core/async/next-turn.js'
+import { TextInTurns } from '../../core/async/next-turn.js'
 import { defined } from '../../core/defined.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { fromFailure } from '../../core/failure.js'
@@ -62,8 +62,6 @@ export interface Watcher {
 
 /** What is read of the journal at once: a commit may be large, and whoever asked for it may never take it. */
 const batch = { limit: 1_000, bytes: 2 ** 20 }
-/** Characters of an entry that is read in one turn of the event loop, and taken in another. */
-const longEntry = 256 * 1024
 /** Commits that wait until the journal was read; of more, the journal is read again. */
 const mostWaiting = 8
 
@@ -94,6 +92,7 @@ class Watch {
   #readAgain = false
   /** A host has told that the tree was removed: the next read looks. */
   #removalTold = false
+  readonly #pastInTurns = new TextInTurns()
   readonly #early = new EarlyDeltas()
   #stopped = false
   #unsubscribe: () => void = () => undefined
@@ -337,7 +336,7 @@ class Watch {
     if (this.#isFull) this.#forgetWaiting()
     await this.#watcher.room?.()
     const size = entry.body.length
-    if (size > longEntry) await nextTurn()
+    await this.#pastInTurns.take(size)
     this.#take({ kind: 'committed', thread, path, position, size, records: decode(thread, entry) }, lastOf(entry))
   }
 

@@ -72,6 +72,24 @@ describe('the share of a turn of the event loop', () => {
     expect(modest).toBeGreaterThan(90)
   })
 
+  it('LS1: one that throws is not called again, and those behind it are called', async () => {
+    const loop = new LoopShare()
+    const called: string[] = []
+    const thrown = new Promise((resolve) => void process.once('uncaughtException', resolve))
+    // Those of the test runner would fail the run.
+    const others = process.listeners('uncaughtException').slice(0, -1)
+    for (const other of others) process.off('uncaughtException', other)
+    loop.wait(() => {
+      called.push('throws')
+      throw new Error('on purpose')
+    })
+    loop.wait(() => void called.push('behind'))
+    await thrown
+    for (const other of others) process.on('uncaughtException', other)
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    expect(called).toEqual(['throws', 'behind'])
+  })
+
   it('LS1: who waits while nobody takes is called, too', async () => {
     const loop = new LoopShare()
     const called: number[] = []

@@ -1,5 +1,5 @@
 /** The scripted model: what tests and benchmarks lean on. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { SkeinError } from '../../../src/core/failure.js'
 import type { Message } from '../../../src/core/records/message.js'
 import { noUsage } from '../../../src/core/usage.js'
@@ -121,6 +121,18 @@ test('an async script is awaited, and SC3: an abort does not wait for it', async
   const call = scriptedModel(() => new Promise<string>(() => undefined)).call(modelRequest(), watch.options)
   watch.abort('stop')
   await expect(call).rejects.toBe('stop')
+})
+
+test('a reply whose promise resolves twice is said once', async () => {
+  const watch = watched()
+  const twice = Promise.resolve('')
+  vi.spyOn(twice, 'then').mockImplementation((take) => {
+    for (const reply of ['one', 'two']) void take?.(reply)
+    return Promise.resolve(undefined as never)
+  })
+  const model = scriptedModel(() => twice)
+  await expect(model.call(modelRequest(), watch.options)).resolves.toMatchObject({ text: 'one' })
+  expect(watch.deltas).toEqual([{ type: 'text', text: 'one' }])
 })
 
 test('a script that answers at once never looks at the signal', async () => {

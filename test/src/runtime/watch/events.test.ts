@@ -21,6 +21,32 @@ async function take(events: AsyncIterable<SkeinEvent>, count: number): Promise<D
 const script = ({ step }: { step: number }) => (step === 0 ? calls('look', 'look') : 'done')
 
 onEveryStore('cursors', (world) => {
+  it('R2: a long past is read in many turns of the event loop, and others go on in between', async () => {
+    const steps = 300
+    const { app } = tinyApp({
+      script: ({ step }) => (step < steps ? calls({ tool: 'look', args: { step } }) : 'done'),
+      tools: [looseTool('look', (_state, { step }) => step)],
+      maxSteps: steps + 1,
+    })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    await thread.send('go').result()
+    const { seq: count } = await thread.info()
+    for (const events of [thread.events({ until: 'now' }), skein.events({ root: thread.id, until: 'now' })]) {
+      let [given, last, most, isOn] = [0, 0, 0, true]
+      const look = (): void => {
+        most = Math.max(most, given - last)
+        last = given
+        if (isOn) setImmediate(look)
+      }
+      look()
+      for await (const event of events) if ('seq' in event) given++
+      isOn = false
+      expect(given).toBe(count)
+      expect(most).toBeLessThan(count / 3)
+    }
+  })
+
   it('R2: from every cut point the rest comes exactly once, of a thread and of its tree', async () => {
     const { app } = tinyApp({ script, tools: [looseTool('look', () => 1)] })
     const skein = await world.open(app)
