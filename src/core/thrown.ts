@@ -5,6 +5,8 @@
  * - Fields that are not JSON, or too long, are left out.
  * - A text is masked before it is cut, because half a secret is not recognised.
  */
+import { findSourceMap } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { defined } from './defined.js'
 import { isObject, textOf, toJson } from './json.js'
 import type { Json } from './json.js'
@@ -74,7 +76,7 @@ const root = new URL('../../', import.meta.url).pathname
 const own = ['src/', 'actors/', 'workers/', 'lib/'].map((folder) => root + folder)
 /** The function that loads an app (runtime/app/load.ts); a bundle may have numbered it. */
 const loader = /at (?:async )?loadFrom\d* /
-const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(?:\?again=\d+)?:(\d+:\d+)\)?$/
+const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(\?again=\d+)?:(\d+):(\d+)\)?$/
 
 /**
  * Where an error came from while an app was loaded, as `/path/app.ts:12:3`: the first line of its stack that is
@@ -84,13 +86,26 @@ const frame = /(?:\(|at (?:async )?)(?:file:\/\/)?(\/[^()]+?)(?:\?again=\d+)?:(\
 export function sourceLineOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return undefined
   for (const line of thrown.stack.split('\n')) {
-    const [, file, number] = frame.exec(line.trimEnd()) ?? []
-    if (file === undefined || file.includes('/node_modules/')) continue
-    if (!own.some((folder) => file.startsWith(folder))) return `${file}:${number}`
+    const [, path, query = '', row, column] = frame.exec(line.trimEnd()) ?? []
+    if (path === undefined) continue
+    const { file, at } = inSource(path, query, Number(row), Number(column))
+    if (file.includes('/node_modules/')) continue
+    if (!own.some((folder) => file.startsWith(folder))) return `${file}:${at}`
     // What is below the loader is whoever loads the app.
     if (loader.test(line)) return undefined
   }
   return undefined
+}
+
+/** Node maps a stack by itself, but not where another writes the stacks, as a test runner does. */
+function inSource(path: string, query: string, row: number, column: number): { file: string; at: string } {
+  const map = findSourceMap(`${pathToFileURL(path).href}${query}`)
+  const source = map?.findEntry(row - 1, column - 1)
+  // Bundlers have schemes of their own.
+  if (!source || !('originalSource' in source) || !/^file:/.test(source.originalSource))
+    return { file: path, at: `${row}:${column}` }
+  const { originalSource, originalLine, originalColumn } = source
+  return { file: fileURLToPath(originalSource), at: `${originalLine + 1}:${originalColumn + 1}` }
 }
 
 /** What was thrown while an app was loaded, as text after its place: `/app/tools/add.ts:3:9: …`. */

@@ -53,6 +53,13 @@ describe('loadApp', () => {
     })
   })
 
+  it('D2: the line is that of the source in a project, too, and where another than Node writes the stacks', async () => {
+    await mkdir(join(dir, 'node_modules'))
+    const path = await file('app.ts', "interface A { b: 1 }\nthrow new Error('first')\n")
+    await expect(loadApp(path)).rejects.toThrow(`could not be loaded: ${path}:2:7: first`)
+    await expect(loadApp(path)).rejects.toThrow(`could not be loaded: ${path}:2:7: first`)
+  })
+
   it('D2: a mistake in what an app defines has its line, one of the app itself has none', async () => {
     const door = pathToFileURL(fileURLToPath(new URL('../../../../src/index.ts', import.meta.url))).href
     const text = `import { local } from ${JSON.stringify(door)}\n\nexport const store = local('')\n`
