@@ -33,7 +33,7 @@ import { measureW13 } from './lib/w13.js'
 const root = new URL('../', import.meta.url)
 const settings = readSettings(process.argv.slice(2), root)
 if (!existsSync(new URL('src/index.js', settings.dist)))
-  throw new Error(`there is no build in ${settings.dist.pathname}; run \`npm run build\` first`)
+  throw new Error(`there is no build in ${settings.dist.pathname}; run \`npm run emit\` there first`)
 
 const around = {
   command: settings.command,

@@ -81,12 +81,12 @@ export async function adapter(dist, folder) {
     /** The pool alone: gives what runs one call, there and back. */
     async pool(threads) {
       const [{ createPool }, { loadApp }, { systemClock }, { createCancel }] = await Promise.all(
-        ['pool/pool', 'runtime/load-app', 'core/clock', 'core/cancel'].map(from),
+        ['pool/pool', 'runtime/app/load', 'core/clock', 'core/async/cancel'].map(from),
       )
       const pool = await createPool(await loadApp(app), { clock: systemClock, threads, graceMs: 1_000, memoryMb: 512 })
       opened.push(() => pool.close())
-      const desk = { open: () => fail('a body that reads nothing opened its desk') }
-      const said = () => fail('a body that says nothing spoke')
+      const snapshot = { open: () => fail('a body that reads nothing opened its snapshot') }
+      const emit = () => fail('a body that says nothing spoke')
       return (tool, args) =>
         pool.run({
           tool,
@@ -95,9 +95,10 @@ export async function adapter(dist, folder) {
           idempotencyKey: 'key',
           run: { part: 'execute' },
           env: {},
+          secrets: [],
           cancel: createCancel(),
-          desk,
-          said,
+          snapshot,
+          emit,
         })
     },
   }

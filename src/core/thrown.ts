@@ -6,7 +6,7 @@
  * - A text is masked before it is cut, because half a secret is not recognised.
  */
 import { findSourceMap } from 'node:module'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { defined } from './defined.js'
 import { isObject, textOf, toJson } from './json.js'
 import type { Json } from './json.js'
@@ -88,7 +88,10 @@ export function sourceLineOf(thrown: unknown): string | undefined {
   for (const line of thrown.stack.split('\n')) {
     const [, path, query = '', row, column] = frame.exec(line.trimEnd()) ?? []
     if (path === undefined) continue
-    const { file, at } = inSource(path, query, Number(row), Number(column))
+    const { file, at } = inSource(`${path}${query}`, Number(row), Number(column)) ?? {
+      file: path,
+      at: `${row}:${column}`,
+    }
     if (file.includes('/node_modules/')) continue
     if (!own.some((folder) => file.startsWith(folder))) return `${file}:${at}`
     // What is below the loader is whoever loads the app.
@@ -98,12 +101,10 @@ export function sourceLineOf(thrown: unknown): string | undefined {
 }
 
 /** Node maps a stack by itself, but not where another writes the stacks, as a test runner does. */
-function inSource(path: string, query: string, row: number, column: number): { file: string; at: string } {
-  const map = findSourceMap(`${pathToFileURL(path).href}${query}`)
-  const source = map?.findEntry(row - 1, column - 1)
+function inSource(module: string, row: number, column: number): { file: string; at: string } | undefined {
+  const source = findSourceMap(`file://${module}`)?.findEntry(row - 1, column - 1)
   // Bundlers have schemes of their own.
-  if (!source || !('originalSource' in source) || !/^file:/.test(source.originalSource))
-    return { file: path, at: `${row}:${column}` }
+  if (!source || !('originalSource' in source) || !source.originalSource.startsWith('file:')) return undefined
   const { originalSource, originalLine, originalColumn } = source
   return { file: fileURLToPath(originalSource), at: `${originalLine + 1}:${originalColumn + 1}` }
 }
