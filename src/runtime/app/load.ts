@@ -14,7 +14,7 @@ import type { Definition, ToolDefinition } from '../../agent/define.js'
 import type { Skill } from '../../agent/skills.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
-import { sourceLineOf, whereAndWhy } from '../../core/thrown.js'
+import { sourceLineOf, whereAndWhy } from '../../pool/source-line.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { ownTools } from '../../tools/own/all.js'
 import { createSkillTools } from '../../tools/own/skills.js'
@@ -95,7 +95,7 @@ function meantFile(path: string): string {
   return ending === undefined ? '' : `; did you mean ${basename(path)}${ending}?`
 }
 
-/** Its name is known to `sourceLineOf` (src/core/thrown.ts). */
+/** Its name is known to `sourceLineOf` (src/pool/source-line.ts). */
 async function loadFrom(path: string, options: LoadOptions): Promise<App> {
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}${meantFile(path)}`)
