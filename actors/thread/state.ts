@@ -15,6 +15,7 @@ import type {
   Began,
   Deferred,
   Delivery,
+  FinishReason,
   RecordedCall,
   ReplyTo,
   Saying,
@@ -26,23 +27,18 @@ import type {
 import type { TurnRules } from '../../src/core/records/rules.js'
 import type { MessageRules } from '../../src/core/records/stop.js'
 import type { Status } from '../../src/core/records/status.js'
-import { noEnv } from '../../src/core/env.js'
-import type { Env } from '../../src/core/env.js'
+import { noEnv, type Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
-import { emptyTree } from '../../src/core/tree.js'
-import type { DirNode } from '../../src/core/tree.js'
-import { noUsage } from '../../src/core/usage.js'
-import type { ModelUsage, Usage } from '../../src/core/usage.js'
+import { emptyTree, type DirNode } from '../../src/core/tree.js'
+import { noUsage, type ModelUsage, type Usage } from '../../src/core/usage.js'
 import { noEntries, noItems, noKeys } from '../../src/core/lists.js'
-import { positionAt } from './position.js'
-import type { Position } from './position.js'
+import { positionAt, type Position } from './position.js'
 import type { BudgetAccount } from './budget/budget.js'
 import type { PolicyCounts } from './decide/policy.js'
 import type { ContextView } from './turn/context.js'
 import type { FinalOutcome, Session } from './turn/session.js'
-import { createSlots } from './calls/slots.js'
-import type { Slots } from './calls/slots.js'
+import { createSlots, type Slots } from './calls/slots.js'
 import type { UnknownEffect } from './calls/unknown-effects.js'
 import type { SupervisedCall } from './children/start.js'
 import type { FailedChild } from './children/supervision.js'
@@ -58,11 +54,16 @@ export interface Turn {
   readonly began: Began
   /** Messages of the thread before it. */
   readonly from: number
-  /** Model replies of this turn. */
+  /** Its steps: model replies, and calls that no model asked for. */
   steps: number
+  /** Model replies, those of a fork since it was made, and how the last one ended. */
+  replies: number
+  finish: FinishReason | undefined
   /** Of these, those with calls; of the side's own turn in a session. */
   rounds: number
   usage: Usage
+  /** What children have reported meanwhile that they and all below them have spent. */
+  below: Usage
   /** Variables that the agent waits for, and since when. */
   missingVariables?: { readonly missing: readonly string[]; readonly at: number }
   /** Calls that were made, those that children answer too. */
@@ -73,7 +74,7 @@ export interface Turn {
   /** What its messages say about it. */
   messageRules: MessageRules | undefined
   /** The last answered calls, where repetition is looked for: their keys (decide/repetition.ts). */
-  recent: readonly number[] | undefined
+  recent: number[] | undefined
   /** Why the turn ends when the calls of its step are answered, and a detail for people. */
   stop: StopReason | undefined
   detail: string | undefined

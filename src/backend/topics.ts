@@ -8,9 +8,11 @@
 import type { Json } from '../core/json.js'
 
 /** Calls a listener; an error that it throws is rethrown as uncaught, outside of our own work. */
-export function tell(listener: () => void): void {
+export function tell(listener: () => void): void
+export function tell<Value>(listener: (value: Value) => void, value: Value): void
+export function tell(listener: (value?: unknown) => void, value?: unknown): void {
   try {
-    listener()
+    listener(value)
   } catch (error) {
     queueMicrotask(() => {
       throw error
@@ -31,7 +33,9 @@ export function createTopics(): Topics {
     publish(topic, value, unheard) {
       const listeners = topics.get(topic)
       if (!listeners) return unheard?.()
-      for (const listener of [...listeners]) tell(() => listener(value))
+      if (listeners.size > 1) return [...listeners].forEach((listener) => tell(listener, value))
+      // The only one, and none that it subscribes meanwhile.
+      for (const listener of listeners) return tell(listener, value)
     },
     subscribe(topic, listener) {
       // A wrapper of its own, so that the same function may listen twice and stop once.

@@ -12,7 +12,7 @@ import { SkeinError } from '../core/failure.js'
 import { defined } from '../core/defined.js'
 import type { CallDecided, ModelReplied, RecordedCall } from '../core/records/record.js'
 import type { ModelReply, ModelRequest } from '../models/port.js'
-import { createAgentSetups, rulesOf } from '../runtime/resolve/agent-setup.js'
+import { createAgentSetups, sessionRulesOf } from '../runtime/resolve/agent-setup.js'
 import type { AgentSetup } from '../runtime/resolve/agent-setup.js'
 import type { ChildLimits } from '../runtime/resolve/child-calls.js'
 import { immediateCallsOf } from '../runtime/resolve/immediate-children.js'
@@ -72,7 +72,7 @@ export class Today {
 
   /** Children that begin by themselves now; undefined where none may, or where values say how many there are. */
   immediateCalls(state: ThreadState, now: number): readonly RecordedCall[] | undefined {
-    if (!needsImmediateCalls(state, { now, mayBegin: false, ...rulesOf(this.app, state) })) return undefined
+    if (!needsImmediateCalls(state, { now, mayBegin: false })) return undefined
     const { subagents } = callablesOf(this.app, this.setupOf(state).prompt)
     if (subagents.some(({ immediate }) => typeof immediate === 'object')) return undefined
     return immediateCallsOf(this.#definitions, state)
@@ -93,7 +93,7 @@ export class Today {
   }
 
   maxSessionTurns(state: ThreadState): number | undefined {
-    return rulesOf(this.app, state).session?.maxTurns
+    return state.turn ? undefined : sessionRulesOf(this.app, state.agent)?.maxTurns
   }
 
   get #definitions() {

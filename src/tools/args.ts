@@ -88,8 +88,24 @@ function cut(words: string): string {
   return words.length > longestWords ? `${words.slice(0, longestWords)}… [${words.length} characters]` : words
 }
 
+const smallFields = 32
+const smallText = 1_024
+
+/** Most args are a few short fields: nothing is kept to look through them. */
+function isSmall(value: unknown): boolean {
+  if (!isObject(value)) return false
+  let fields = 0
+  for (const key in value) {
+    const field = value[key]
+    if (++fields > smallFields || typeof field === 'object' || key.length > smallText) return false
+    if (typeof field === 'string' && field.length > smallText) return false
+  }
+  return true
+}
+
 /** Which limit a value exceeds; stops at the first, and does not recurse. */
 function excessOf(value: unknown): string | undefined {
+  if (isSmall(value)) return undefined
   let level: readonly unknown[] = [value]
   // Unlike JSON, args from a body may contain the same object several times, or cycles.
   const seen = new Set<unknown>()

@@ -58,7 +58,8 @@ async function carryOut(invocation: Invocation): Promise<Returned> {
       return await recorder.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
     if (!outcome.ok && !isReportedError(value)) return await recorder.failed(outcome.failure)
-    return await recordResult(invocation, { value, outcome, output })
+    const returned = recordResult(invocation, { value, outcome, output })
+    return returned instanceof Promise ? await returned : returned
   } catch (thrown) {
     return recorder.failed(toFailure(thrown, 'TOOL_THREW'), thrown)
   }
@@ -71,12 +72,24 @@ interface BodyResult {
   readonly output: unknown
 }
 
-async function recordResult({ tool, recorder }: Invocation, result: BodyResult): Promise<Returned> {
+/** A promise only where there is more than the outcome. */
+function recordResult({ tool, recorder }: Invocation, result: BodyResult): Returned | Promise<Returned> {
   const { value, outcome, output } = result
-  const { toModelOutput } = tool
   const attachments = namedFiles(value)
   const shown = outcome.ok ? shownContent(value, output) : undefined
-  if (recorder.isEmpty && !toModelOutput && !attachments && !shown) return { outcome }
+  if (recorder.isEmpty && !tool.toModelOutput && !attachments && !shown) return { outcome }
+  return recordMore({ tool, recorder }, { outcome, output, attachments, shown })
+}
+
+interface ResultToRecord extends Pick<BodyResult, 'outcome' | 'output'> {
+  readonly attachments: ReturnType<typeof namedFiles>
+  readonly shown: ReturnType<typeof shownContent>
+}
+
+async function recordMore(
+  { tool: { toModelOutput }, recorder }: Pick<Invocation, 'tool' | 'recorder'>,
+  { outcome, output, attachments, shown }: ResultToRecord,
+): Promise<Returned> {
   const attached = attachments && (await presentFiles(recorder.files, attachments))
   const own = outcome.ok && toModelOutput ? await textForModel(toModelOutput, recorder, output) : undefined
   const text = toModelOutput || shown?.text === undefined ? own : recorder.text(shown.text)

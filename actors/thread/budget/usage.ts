@@ -29,7 +29,9 @@ export function spend(
 /** A child reports what it and all below it have spent. */
 export function addUsageBelow(state: ThreadState, spent: Spent | undefined): void {
   if (!spent) return
-  state.usageBelow = addUsage(state.usageBelow, sumUsage(spent.byModel))
+  const sum = sumUsage(spent.byModel)
+  state.usageBelow = addUsage(state.usageBelow, sum)
+  if (state.turn) state.turn.below = addUsage(state.turn.below, sum)
   note(state, spent.byModel)
   takeBack(state, spent)
   if (state.child) state.effects += spent.effects ?? 0

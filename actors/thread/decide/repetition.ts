@@ -22,9 +22,16 @@ const longArgs = 16 * 1024
 /** A call was answered. */
 export function noteRecent(turn: Turn, call: RecordedCall, { ok }: Outcome): void {
   if (call.repeats || !stepRules(turn).repetition) return
-  // Copied: a list that is pushed to makes room for more than most turns need.
-  const recent = (turn.recent ?? []).concat(ok ? keyOf(call) : failedKey(keyOf(call)))
-  turn.recent = recent.length > mostRecent ? recent.slice(1) : recent
+  const key = ok ? keyOf(call) : failedKey(keyOf(call))
+  const { recent } = turn
+  // Copied while it grows: a list that is pushed to makes room for more than most turns need.
+  if (!recent) turn.recent = [key]
+  else if (recent.length < mostRecent) turn.recent = recent.concat(key)
+  else {
+    // Not by `copyWithin` or `shift`: numbers of this size are kept without an object each only in plain loops.
+    for (let index = 1; index < mostRecent; index++) recent[index - 1] = recent[index] ?? 0
+    recent[mostRecent - 1] = key
+  }
 }
 
 /** Keys are not negative: the key of a call that failed is told apart without an object for each. */
@@ -47,15 +54,15 @@ export function stopAtRepetition({ turn, slots }: ThreadState): void {
 }
 
 function countEqual(recent: readonly number[], key: number): { readonly equal: number; readonly failing: number } {
+  const failed = failedKey(key)
   let equal = 0
   let failing = 0
-  for (const each of recent) {
-    const failed = each === failedKey(key)
-    if (each !== key && !failed) continue
-    equal++
-    if (failed) failing++
+  for (let index = 0; index < recent.length; index++) {
+    const each = recent[index]
+    if (each === key) equal++
+    else if (each === failed) failing++
   }
-  return { equal, failing }
+  return { equal: equal + failing, failing }
 }
 
 /** Keys of calls that were asked for before: the thread and whoever watches it fold the same records. */

@@ -66,7 +66,8 @@ function beginAnew(state: ThreadState, record: Based): void {
   state.env = drops.includes('env') ? noEnv : withRoots(state.env, record.roots)
   if (state.envOfStep) state.envOfStep = drops.includes('env') ? noEnv : withRoots(state.envOfStep, record.roots)
   if (drops.includes('schedules')) dropSchedules(state)
-  if (state.turn) state.turn = { ...state.turn, startedSeq: 0, trace: undefined }
+  if (state.turn)
+    state.turn = { ...state.turn, startedSeq: 0, trace: undefined, replies: 0, finish: undefined, below: noUsage }
   delete state.pausedFor
   delete state.endedFor
   delete state.endedWith

@@ -48,8 +48,11 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     began,
     from,
     steps: 0,
+    replies: 0,
+    finish: undefined,
     rounds: 0,
     usage: noUsage,
+    below: noUsage,
     calls: 0,
     limits,
     rules,
@@ -112,6 +115,8 @@ export function takeReply(state: ThreadState, record: ModelReplied & { readonly 
   noteRequestSize(state, usage)
   beginStep(state, step, at)
   turn.steps++
+  turn.replies++
+  turn.finish = record.finish
   turn.once = undefined
   if (calls.some(({ tool }) => tool !== 'response')) turn.rounds++
   if (turn.session) turn.session.steps++

@@ -37,6 +37,7 @@ import type {
   StoreRole,
   Trees,
 } from '../port.js'
+import { noItems, withItem } from '../../core/lists.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 
@@ -77,7 +78,8 @@ export function memory(): Store {
 
 /** The group commit of one instance: writes wait for the end of the current turn of the event loop. */
 class GroupCommit {
-  private waiting: (() => void)[] = []
+  private waiting: (() => void)[] = noItems
+  private readonly arrived = new Set<string>()
   private readonly watchers: Set<(thread: string) => void>
 
   constructor(watchers: Set<(thread: string) => void>) {
@@ -86,23 +88,28 @@ class GroupCommit {
 
   add<T>(write: (arrived: Set<string>) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.waiting.length === 0) queueMicrotask(() => this.flush())
-      this.waiting.push(() => {
-        const arrived = new Set<string>()
+      if (this.waiting.length === 0) queueMicrotask(this.flush)
+      this.waiting = withItem(this.waiting, () => {
         try {
-          resolve(write(arrived))
+          resolve(write(this.arrived))
         } catch (error) {
           reject(error)
         }
-        for (const thread of arrived) for (const watcher of [...this.watchers]) tell(() => watcher(thread))
+        if (this.arrived.size > 0) this.tellArrived()
       })
     })
   }
 
-  flush(): void {
+  readonly flush = (): void => {
     const waiting = this.waiting
-    this.waiting = []
+    this.waiting = noItems
     for (const write of waiting) write()
+  }
+
+  private tellArrived(): void {
+    const threads = [...this.arrived]
+    this.arrived.clear()
+    for (const thread of threads) for (const watcher of [...this.watchers]) tell(watcher, thread)
   }
 }
 

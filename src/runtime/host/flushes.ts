@@ -10,7 +10,7 @@
  *   all or nothing).
  */
 import type { Send } from '../../backend/port.js'
-import { commitTogether } from '../resident/outbox.js'
+import { commitTogether } from '../resident/commit-together.js'
 import type { Outbox, OutboxOptions } from '../resident/outbox.js'
 
 const few = 2
@@ -55,34 +55,37 @@ export class Flushes {
   }
 
   #flush(): void {
-    const rest = this.#outboxes
-    this.#outboxes = new Set([...rest].slice(0, most))
+    const all = this.#outboxes
+    const rest = all.size > most ? all : undefined
+    if (rest) this.#outboxes = new Set([...rest].slice(0, most))
     const groups = this.#gather()
     // One of the rest may have taken mail: it is part of that commit.
-    for (const outbox of this.#outboxes) rest.delete(outbox)
-    this.#outboxes = rest
-    this.#awaited = rest.size > 0
+    if (rest) for (const outbox of this.#outboxes) rest.delete(outbox)
+    else this.#outboxes.clear()
+    this.#outboxes = all
+    this.#awaited = all.size > 0
     if (this.#awaited) setImmediate(this.#flushAll)
-    for (const group of groups) void commitTogether(this.#options, group)
+    for (const group of groups) commitTogether(this.#options, group)
   }
 
   /** The outboxes in groups: those whose threads have handed mail to one another. */
   #gather(): Iterable<readonly Outbox[]> {
-    const groups = new Map<Outbox, Outbox[]>()
+    // Most threads have handed over nothing: then each is a group of its own, and no map is made.
+    let groups: Map<Outbox, Outbox[]> | undefined
     // Threads that take mail have something to commit, and are gone through with the others.
-    for (const outbox of this.#outboxes) {
-      if (!groups.has(outbox)) groups.set(outbox, [outbox])
-      for (const taker of outbox.handOver(this.#options.take)) join(groups, outbox, taker)
-    }
-    return inOrder(this.#outboxes, groups)
+    for (const outbox of this.#outboxes)
+      for (const taker of outbox.handOver(this.#options.take)) join((groups ??= new Map()), outbox, taker)
+    return groups ? inOrder(this.#outboxes, groups) : Array.from(this.#outboxes, alone)
   }
 }
 
+const alone = (outbox: Outbox): readonly Outbox[] => [outbox]
+
 /** Whoever sends is written before whoever takes it: a reader of positions sees no effect before its cause. */
 function inOrder(outboxes: Iterable<Outbox>, groups: ReadonlyMap<Outbox, Outbox[]>): Iterable<readonly Outbox[]> {
-  const ordered = new Map<Outbox[] | undefined, Outbox[]>()
+  const ordered = new Map<Outbox | Outbox[], Outbox[]>()
   for (const outbox of outboxes) {
-    const group = groups.get(outbox)
+    const group = groups.get(outbox) ?? outbox
     const known = ordered.get(group)
     if (known) known.push(outbox)
     else ordered.set(group, [outbox])
@@ -94,8 +97,8 @@ function join(groups: Map<Outbox, Outbox[]>, one: Outbox, other: Outbox): void {
   const [own = [one], others = [other]] = [groups.get(one), groups.get(other)]
   if (own === others) return
   const [larger, smaller] = own.length < others.length ? [others, own] : [own, others]
-  for (const outbox of smaller) {
-    larger.push(outbox)
-    groups.set(outbox, larger)
-  }
+  larger.push(...smaller)
+  groups.set(one, larger)
+  groups.set(other, larger)
+  for (const outbox of smaller) groups.set(outbox, larger)
 }

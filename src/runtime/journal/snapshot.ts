@@ -28,7 +28,7 @@ import type { FrozenTree } from '../../core/tree.js'
 import type { Accepted, Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 28
+const foldVersion = 29
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192

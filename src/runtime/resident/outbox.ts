@@ -10,10 +10,10 @@
  * - Of a commit that failed nobody knows whether it was applied. Its answers are kept for the next residence: mail that
  *   is gone then was finished by it.
  */
-import type { ThreadState } from '../../../actors/thread/state.js'
+import type { EndedTurn, ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Backend, Commit, CommitResult, Placed, Send, StoredMail } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
-import { broken, failure, fromFailure, SkeinError, toFailure } from '../../core/failure.js'
+import { failure, fromFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { noItems, withItem } from '../../core/lists.js'
 import type { ThreadRecord, TurnEnded } from '../../core/records/record.js'
@@ -22,7 +22,9 @@ import type { Chain, PackedEntry } from '../journal/journal.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { Woken } from '../journal/wake.js'
 import type { HostSettings, Services } from '../services.js'
+import { turnResult } from '../watch/projection.js'
 import { answerTopic, asSignal, tellThread, tellTree } from '../watch/topics.js'
+import type { TurnResult } from '../watch/topics.js'
 import { headOf } from './head.js'
 
 export interface OutboxOptions {
@@ -67,8 +69,17 @@ export interface Reply {
   readonly handed?: HandedMail | undefined
 }
 
+/** A turn as it was when it ended, and what the thread keeps of it. */
+interface TurnEnd {
+  /** Of the record that ended it. */
+  readonly seq: number
+  readonly turn: Turn
+  readonly lastTurn: EndedTurn | undefined
+}
+
 interface Batch {
   readonly records: readonly ThreadRecord[]
+  readonly ended: readonly TurnEnd[]
   readonly sends: readonly Send[]
   /** Numbers of mail to this thread that the batch finishes. */
   readonly done: readonly number[]
@@ -80,7 +91,7 @@ interface ThreadCommit extends Commit {
 }
 
 /** A commit under way, as one outbox has it. */
-interface Part {
+export interface Part {
   readonly outbox: Outbox
   readonly batch: Batch
   readonly commit: ThreadCommit
@@ -98,6 +109,7 @@ export class Outbox {
   #offered = 0
   /** Its mail was offered for the next commit: what it takes now would come before what sent it. */
   #sealed = false
+  #ended: TurnEnd[] = noItems
   #done: number[] = noItems
   #replies: Reply[] = noItems
   #unanswered: readonly Reply[] = noItems
@@ -163,6 +175,11 @@ export class Outbox {
     this.#options.flushSoon(this)
   }
 
+  /** The last record ended a turn: whoever waits for it is told what it came to, and folds nothing. */
+  ended(turn: Turn, lastTurn: EndedTurn | undefined): void {
+    this.#ended = withItem(this.#ended, { seq: this.#state.seq, turn, lastTurn })
+  }
+
   /** Answers mail, which is finished with that. `sends`: mail that goes out without a record. */
   answer({ id, number, handed }: TakenMail, answer: Answer, sends?: readonly Send[]): void {
     if (sends) for (const send of sends) this.#sends = withItem(this.#sends, send)
@@ -184,15 +201,19 @@ export class Outbox {
   handOver(take: (send: Send, from: string) => Outbox | undefined): readonly Outbox[] {
     this.#sealed = true
     if (!this.ready || this.#offered === this.#sends.length) return none
-    const takers: Outbox[] = []
-    const rest = this.#sends.slice(0, this.#offered)
-    const behind = new Set(rest.map(({ to }) => to))
-    for (const send of this.#sends.slice(this.#offered)) {
-      const taker = behind.has(send.to) ? undefined : take(send, this.#state.id)
-      if (taker) takers.push(taker)
+    let takers: Outbox[] = noItems
+    const sends = this.#sends
+    let rest: Send[] = this.#offered > 0 ? sends.slice(0, this.#offered) : noItems
+    let behind: Set<string> | undefined
+    for (let index = this.#offered; index < sends.length; index++) {
+      const send = sends[index]
+      if (!send) continue
+      if (rest.length > 0) behind ??= new Set(rest.map(({ to }) => to))
+      const taker = behind?.has(send.to) ? undefined : take(send, this.#state.id)
+      if (taker) takers = withItem(takers, taker)
       else {
-        rest.push(send)
-        behind.add(send.to)
+        rest = withItem(rest, send)
+        behind?.add(send.to)
       }
     }
     this.#sends = rest
@@ -204,8 +225,15 @@ export class Outbox {
   begin(): Part | undefined {
     this.#sealed = false
     if (!this.ready || !this.#full) return undefined
-    const batch = { records: this.#records, sends: this.#sends, done: this.#done, replies: this.#replies }
+    const batch = {
+      records: this.#records,
+      ended: this.#ended,
+      sends: this.#sends,
+      done: this.#done,
+      replies: this.#replies,
+    }
     this.#records = noItems
+    this.#ended = noItems
     this.#sends = noItems
     this.#offered = 0
     this.#done = noItems
@@ -214,7 +242,7 @@ export class Outbox {
     return { outbox: this, batch, commit: this.#toCommit(batch) }
   }
 
-  ended(): void {
+  over(): void {
     this.#committing = false
   }
 
@@ -264,6 +292,7 @@ export class Outbox {
         follows,
         rest: head?.rest === true,
         records: batch.records,
+        results: batch.ended.length > 0 ? batch.ended.map(toResult) : noItems,
       }))
     else this.#tellFinished()
     // Watchers that wait until the tree rests may have seen this mail before the store removed it: they look again. If
@@ -296,43 +325,12 @@ export class Outbox {
 
 const none: readonly Outbox[] = []
 
+function toResult({ seq, turn, lastTurn }: TurnEnd): TurnResult {
+  return { seq, run: turn.run, result: turnResult(turn, lastTurn) }
+}
+
 function postAgain(replies: readonly Reply[]): void {
   for (const { handed } of replies) handed?.post()
-}
-
-/** Commits what was decided in these outboxes since their last commits: all of it, or nothing. */
-export async function commitTogether(
-  { backend, services: { observing, clock } }: Pick<OutboxOptions, 'backend' | 'services'>,
-  outboxes: readonly Outbox[],
-): Promise<void> {
-  const parts = outboxes.flatMap((outbox) => outbox.begin() ?? [])
-  const [first, ...others] = parts
-  if (!first) return
-  if (outboxes.length > 1 && parts.length < outboxes.length) {
-    const why = broken('LM2', `${outboxes.length} threads were to be written together, and ${parts.length} can be`)
-    return parts.forEach((part) => part.outbox.failed(part, why))
-  }
-  const since = observing && clock.now()
-  try {
-    const also = others.map(({ commit }) => commit)
-    const result = await backend.commit(also.length > 0 ? { ...first.commit, also } : first.commit)
-    for (const { outbox } of parts) outbox.ended()
-    if (!result.ok) return parts.forEach((part) => part.outbox.refused(part, result))
-    if (since !== undefined)
-      for (const { batch } of parts) observing?.committed(clock.now() - since, batch.records.length)
-    first.outbox.committed(first, result)
-    others.forEach((part, index) => part.outbox.committed(part, result.also?.[index] ?? { position: result.position }))
-  } catch (thrown) {
-    for (const { outbox } of parts) outbox.ended()
-    // Which of several the failure is about is not known: each is tried alone, and none is given up for another.
-    const why = others.length > 0 ? failedTogether(parts.length, thrown) : thrown
-    for (const part of parts) part.outbox.failed(part, why)
-  }
-}
-
-function failedTogether(count: number, cause: unknown): SkeinError {
-  const why = toFailure(cause, 'STORE_FAILED').message
-  return new SkeinError('STORE_FAILED', `a commit of ${count} threads failed: ${why}`, { retry: true, cause })
 }
 
 /** A refusal that no sender waits for (its mail was stored while there was no host) becomes a warning. */

@@ -45,7 +45,7 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'parent.told':
       return messagesToParent(state, record)
     default:
-      return []
+      return noItems
   }
 }
 

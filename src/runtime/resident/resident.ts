@@ -226,6 +226,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     const record: ThreadRecord = { seq: this.state.seq + 1, at: services.clock.now(), ...defined({ by }), ...fact }
     // Made for the record, not kept: a host may have thousands of residents.
     const move: Move = (from, signal) => moveActor(this.#actor, from, signal)
+    const { turn } = this.state
     if (this.#observed) this.#observed.fold(record, () => fold(this.state, record, move))
     else fold(this.state, record, move)
     services.quotas?.note(this.state, record)
@@ -235,6 +236,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
     if (record.type === 'turn.ended') this.#starter.endRecovery()
     if (record.type === 'context.reduced') forgetSummarised(this.state)
     this.outbox.record(record, sendsOf(this.state, record))
+    if (turn && this.state.turn !== turn) this.outbox.ended(turn, this.state.lastTurn)
     this.#reconciler.advance()
   }
 

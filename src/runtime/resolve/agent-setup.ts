@@ -4,7 +4,7 @@
  * is made of it in model-request.ts, the record of its reply in model-reply.ts.
  */
 import { z } from 'zod'
-import type { DueContext } from '../../../actors/thread/decide/due.js'
+import type { DecisionContext } from '../../../actors/thread/decide/decision.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { currentView } from '../../../actors/thread/turn/context.js'
 import { parametersOf } from '../../agent/app.js'
@@ -196,14 +196,13 @@ export function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 
   return (agent && sideOf(agent, side)?.maxSteps) ?? defaultMaxSteps
 }
 
-/** The agent's own limits for a decision: of steps where queued calls will need one, of session turns before a turn. */
-export function rulesOf(
-  { agents }: App,
-  { agent: name, queuedCalls, turn }: ThreadState,
-): Pick<DueContext, 'maxSteps' | 'session'> {
+/** Steps that the side which speaks may make. */
+export function maxStepsNow({ agents }: App, { agent, turn }: Pick<ThreadState, 'agent' | 'turn'>): number {
+  return maxStepsOf(agents.get(agent), turn?.session?.side)
+}
+
+/** Of an agent with two sides: how often they may speak in a turn. */
+export function sessionRulesOf({ agents }: App, name: string): DecisionContext['session'] {
   const agent = agents.get(name)
-  return {
-    ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),
-    ...(!turn && agent?.type === 'dual_ai' && { session: { maxTurns: agent.maxSessionTurns ?? defaultSessionTurns } }),
-  }
+  return agent?.type === 'dual_ai' ? { maxTurns: agent.maxSessionTurns ?? defaultSessionTurns } : undefined
 }

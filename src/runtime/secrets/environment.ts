@@ -34,6 +34,15 @@ type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & {
   readonly child?: { readonly caller?: string } | undefined
 }
 
+/** A redactor, and whose it is. */
+interface KnownRedactor {
+  readonly env: Env
+  readonly root: string
+  readonly agent: string
+  readonly caller: string | undefined
+  readonly redactor: Redactor | undefined
+}
+
 export interface EnvironmentServices {
   readonly app: App
   /** Values of the skein's options, for names that no thread, agent or prompt has. */
@@ -57,6 +66,7 @@ export class Environments {
   readonly #required = new Map<string, readonly string[]>()
   readonly #definedSecrets = new Map<string, readonly string[]>()
   readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
+  #lastRedactor: KnownRedactor | undefined
 
   constructor({ app, instance, secrets, earlierSecrets = noNames }: EnvironmentServices) {
     this.declarations = createDeclarations(app)
@@ -208,10 +218,22 @@ export class Environments {
 
   /** Masks every secret that the thread can reach; undefined where it can reach none. Made once per set of values. */
   redactor(owner: Owner): Redactor | undefined {
+    const { agent, env } = owner
+    // Where a thread has no values of its own it does not matter which one it is: what is kept does not grow with them.
+    const root = env === noEnv ? '' : (owner.path[0] ?? owner.id)
+    const caller = owner.child?.caller
+    const last = this.#lastRedactor
+    // Asked several times in each step: no text is made to find the one that was asked for last.
+    if (last?.env === env && last.root === root && last.agent === agent && last.caller === caller) return last.redactor
+    const redactor = this.#redactorOf(owner, { root, caller })
+    this.#lastRedactor = { env, root, agent, caller, redactor }
+    return redactor
+  }
+
+  #redactorOf(owner: Owner, { root, caller }: Pick<KnownRedactor, 'root' | 'caller'>): Redactor | undefined {
     const known = this.#redactors.get(owner.env) ?? new Map<string, Redactor | undefined>()
     this.#redactors.set(owner.env, known)
-    const caller = owner.child?.caller
-    const key = `${owner.path[0] ?? owner.id}/${owner.agent}/${caller ?? ''}`
+    const key = `${root}/${owner.agent}/${caller ?? ''}`
     if (!known.has(key))
       known.set(
         key,

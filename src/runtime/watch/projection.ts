@@ -11,7 +11,7 @@ import { statusReported } from '../../../actors/thread/children/reports.js'
 import { fold } from '../../../actors/thread/fold.js'
 import { isSettled } from '../../../actors/thread/calls/slots.js'
 import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
-import type { ThreadState, Turn } from '../../../actors/thread/state.js'
+import type { EndedTurn, ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Status } from '../../core/records/status.js'
 import { defined } from '../../core/defined.js'
 import type { Outcome } from '../../core/effect.js'
@@ -21,7 +21,7 @@ import { callId, parseCallId, revertedBy, shown } from '../../core/records/messa
 import type { Message } from '../../core/records/message.js'
 import type { ChildCall } from '../../core/records/child.js'
 import type { FinishReason, HoldReason, StopReason, ThreadRecord } from '../../core/records/record.js'
-import { addUsage, noUsage, sumUsage } from '../../core/usage.js'
+import { addUsage } from '../../core/usage.js'
 import type { Usage } from '../../core/usage.js'
 import { editsOf, withEdits } from '../../../actors/thread/turn/edits.js'
 import type { ProviderParts } from '../../core/records/provider-parts.js'
@@ -138,9 +138,6 @@ export class Projector {
   readonly #children: ChildViews
   /** Of the open turn, or of the last one. */
   #calls = new Map<string, RunCall>()
-  #replies = 0
-  #finish: FinishReason | undefined
-  #below = noUsage
   #result: RunResult | undefined
   /** Calls of the step that have been answered. */
   #answered = new Set<number>()
@@ -192,17 +189,11 @@ export class Projector {
   /** Gives what a turn has come to, if the record ends one. */
   #fold(record: ThreadRecord): RunResult | undefined {
     const state = this.#state
-    const { turn: turnBefore, usageBelow } = state
+    const { turn } = state
     fold(state, record)
-    if (state.turn && state.turn !== turnBefore) this.#begin()
-    if (record.type === 'model.replied') {
-      this.#replies++
-      this.#finish = record.finish
-    }
-    if (record.type === 'child.reported' && state.usageBelow !== usageBelow)
-      this.#below = addUsage(this.#below, sumUsage(record.spent?.byModel ?? []))
-    if (!turnBefore || state.turn === turnBefore) return undefined
-    this.#result = this.#resultOf(turnBefore)
+    if (state.turn && state.turn !== turn) this.#begin()
+    if (!turn || state.turn === turn) return undefined
+    this.#result = turnResult(turn, state.lastTurn)
     return this.#result
   }
 
@@ -216,9 +207,6 @@ export class Projector {
   /** A turn begins. */
   #begin(): void {
     this.#calls = new Map()
-    this.#replies = 0
-    this.#finish = undefined
-    this.#below = noUsage
     this.#result = undefined
   }
 
@@ -237,18 +225,6 @@ export class Projector {
       if (this.#keepMessages) this.#calls.set(call.id, call)
       return [call]
     })
-  }
-
-  #resultOf({ usage }: Turn): RunResult {
-    const { reason = 'terminated', text = '', output, detail, failure, attachments } = this.#state.lastTurn ?? {}
-    return {
-      text,
-      stopReason: reason,
-      usage,
-      subtreeUsage: addUsage(usage, this.#below),
-      steps: this.#replies,
-      ...defined({ finishReason: this.#finish, output, detail: detail || undefined, failure, attachments }),
-    }
   }
 
   #createValue(): ThreadProjection {
@@ -286,6 +262,19 @@ export class Projector {
         return result()
       },
     }
+  }
+}
+
+/** What a turn came to: as it was when it ended, and what the thread keeps of it. */
+export function turnResult({ usage, below, replies, finish }: Turn, ended: EndedTurn | undefined): RunResult {
+  const { reason = 'terminated', text = '', output, detail, failure, attachments } = ended ?? {}
+  return {
+    text,
+    stopReason: reason,
+    usage,
+    subtreeUsage: addUsage(usage, below),
+    steps: replies,
+    ...defined({ finishReason: finish, output, detail: detail || undefined, failure, attachments }),
   }
 }
 

@@ -9,16 +9,16 @@ import { fromFailure } from '../../core/failure.js'
 import { copyOf } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import { checkOptions } from '../../core/options.js'
-import type { ThreadRecord } from '../../core/records/record.js'
 import { createIteration } from '../../core/async/iteration.js'
 import { viewSchema, waitSchema } from './options.js'
 import { beginsRun, belongs, createRunStreams, changesOfTurn, waitFor } from './run-streams.js'
 import type { FindRun, RunLocation, RunServices, RunStreams, StreamOptions } from './run-streams.js'
+import { ResultReader } from './result-reader.js'
 import { unfinished } from '../../core/records/run-text.js'
-import { TurnView } from './turn-view.js'
 import type { ProjectionChanges, RunCall, RunResult } from './projection.js'
 import { runChanges } from './view.js'
 import type { RunScope, ThreadChange, ViewOptions } from './view.js'
+import type { CommitSignal } from './topics.js'
 import { watch } from './watch.js'
 
 export interface Run extends RunStreams {
@@ -112,27 +112,33 @@ async function* runView(
   yield* runChanges(services, scope, options)
 }
 
-/** Watches records without making events of them: waiting for a long turn is cheap. */
+/**
+ * Watches records without making events of them. The thread's host tells what the turn came to, so waiting for a long
+ * turn costs next to nothing; whoever comes late, or was not told, reads it off the journal.
+ */
 function resultOf({ backend, closed }: RunServices, location: RunLocation, signal?: AbortSignal): Promise<RunResult> {
   const { root, thread, after } = location
   return new Promise((resolve, reject) => {
-    const view = new TurnView((record) => beginsRun(record, location))
+    let stop: () => void = () => undefined
     const end = (settle: () => void): void => {
       stop()
       signal?.removeEventListener('abort', abort)
       settle()
     }
     const abort = (): void => end(() => reject(signal?.reason))
-    const take = (record: ThreadRecord): void => {
-      const { result } = view.take(record)
-      if (result) end(() => resolve(copyOf(result)))
+    const begin = (reader: ResultReader): void => {
+      const records = (committed: CommitSignal): void => {
+        const found = reader.take(committed)
+        if (found === 'untold') {
+          stop()
+          begin(new ResultReader(location, { isTold: false }))
+        } else if (found) end(() => resolve(copyOf(found)))
+      }
+      const options = { root, thread, from: `0.${after}`, closed, awaited: () => thread }
+      stop = watch(backend, options, { records, ended: (thrown) => end(() => reject(thrown)) })
     }
-    const stop = watch(
-      backend,
-      { root, thread, from: `0.${after}`, closed, awaited: () => thread },
-      { records: ({ records }) => records.forEach(take), ended: (thrown) => end(() => reject(thrown)) },
-    )
     signal?.addEventListener('abort', abort, { once: true })
+    begin(new ResultReader(location))
     if (signal?.aborted) abort()
   })
 }

@@ -11,10 +11,25 @@ import type { Answer } from '../../core/records/command.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { Json } from '../../core/json.js'
 import type { ThreadRecord } from '../../core/records/record.js'
+import type { RunResult } from './projection.js'
 
-export const treeTopic = (root: string): string => `tree/${root}`
+/**
+ * Names by id, of which the last one is kept: a thread at work asks for the same ones many times in each step, and a
+ * name that was just made is slow to look up.
+ */
+function named(prefix: string): (id: string) => string {
+  let [last, name] = ['', prefix]
+  return (id) => {
+    if (id === last) return name
+    last = id
+    name = prefix + id
+    return name
+  }
+}
+
+export const treeTopic = named('tree/')
 /** What concerns one thread, but not the end of its tree. */
-export const threadTopic = (thread: string): string => `thread/${thread}`
+export const threadTopic = named('thread/')
 /** The end of a tree. */
 export const removalTopic = (root: string): string => `removed/${root}`
 /** Ids of commands are unique in their thread only: callers choose them. */
@@ -39,6 +54,15 @@ export interface CommitSignal {
   /** How long its text is, where it was read from the journal. */
   readonly size?: number
   readonly records: readonly ThreadRecord[]
+  /** What the turns that it ends came to; absent where it was read from the journal. */
+  readonly results?: readonly TurnResult[]
+}
+
+export interface TurnResult {
+  readonly run: string
+  /** Of the record that ended it. */
+  readonly seq: number
+  readonly result: RunResult
 }
 
 export interface DeltaSignal {
@@ -80,7 +104,7 @@ export function toTreeSignal(value: Json): TreeSignal | undefined {
 function hasForm(signal: TreeSignal | null): boolean {
   switch (signal?.kind) {
     case 'committed':
-      return Array.isArray(signal.records) && typeof signal.thread === 'string'
+      return Array.isArray(signal.records) && typeof signal.thread === 'string' && Array.isArray(signal.results ?? [])
     case 'spoken':
       return typeof signal.after === 'number' && typeof signal.event?.thread === 'string'
     case 'parked':
@@ -111,7 +135,8 @@ export function tellThread(
   { id, path }: { readonly id: string; readonly path: readonly string[] },
   make: () => TreeSignal,
 ): void {
-  const [tree, thread] = [treeTopic(path[0] ?? id), threadTopic(id)]
+  const tree = treeTopic(path[0] ?? id)
+  const thread = threadTopic(id)
   const isHeardInTree = signals.heard(tree)
   const isHeard = signals.heard(thread)
   if (!isHeardInTree && !isHeard) return
