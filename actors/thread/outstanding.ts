@@ -16,10 +16,11 @@ import {
   turnDeadlineKey,
 } from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
+import { noItems, withItem } from '../../src/core/lists.js'
 import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
 import type { Scheduled } from '../../src/core/records/schedule.js'
 import { mayCall } from './children/children.js'
-import { createSpeculationGuard } from './decide/policy.js'
+import { SpeculationGuard } from './decide/policy.js'
 import { awaitsHook, awaitsVerdict, firstUndrained } from './calls/slots.js'
 import type { Slot } from './calls/slots.js'
 import { awaitsDescendants } from './children/reports.js'
@@ -32,33 +33,45 @@ import { isStopped } from './turn/last-answer.js'
 import { dueRestart } from './children/supervision.js'
 import { rewindEffect } from './travel/rewind.js'
 
-export function outstanding(state: ThreadState): Effect[] {
-  const effects: Effect[] = []
+export function outstanding(state: ThreadState): readonly Effect[] {
+  const effects = new EffectList()
   const { turn, position, step, slots } = state
-  if (state.lineage.copying) effects.push({ kind: 'copy', key: 'copy' })
+  if (state.lineage.copying) effects.add({ kind: 'copy', key: 'copy' })
   const scheduled = nextSchedule(state)
-  if (scheduled) effects.push({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
+  if (scheduled) effects.add({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
   if (!turn) {
-    if (state.deleting && state.toStop.length === 0) effects.push({ kind: 'removal', key: 'removal' })
-    return effects
+    if (state.deleting && state.toStop.length === 0) effects.add({ kind: 'removal', key: 'removal' })
+    return effects.items
   }
   if (turn.deadlineAt !== undefined)
-    effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
-  for (const { index, at } of callDeadlines(state))
-    effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
+    effects.add({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
+  if (hasCallDeadlines(state))
+    for (const { index, at } of callDeadlines(state))
+      effects.add({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   const hook = nextHook(state)
-  if (hook) effects.push(hook)
-  if (isStopped(turn) && slots.open === 0) return effects
-  if (position.work !== 'thinking') effects.push(...calls(state))
-  else if (!hook) effects.push(rewindEffect(turn) ?? nextRequest(state))
-  return effects
+  if (hook) effects.add(hook)
+  if (isStopped(turn) && slots.open === 0) return effects.items
+  if (position.work !== 'thinking') addCalls(state, effects)
+  else if (!hook) effects.add(rewindEffect(turn) ?? nextRequest(state))
+  return effects.items
 }
 
-function* calls(state: ThreadState): Generator<Effect> {
+/** Most states want one effect, and a list that is pushed to makes room for 17. */
+class EffectList {
+  items: Effect[] = noItems
+
+  add(effect: Effect): void {
+    this.items = withItem(this.items, effect)
+  }
+}
+
+function addCalls(state: ThreadState, effects: EffectList): void {
   const { step } = state
-  for (const { slot, index } of startable(state))
+  someStartable(state, (slot, index) => {
     if (!slot.call.sideEffect || slot.began || slot.answer)
-      yield { kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) }
+      effects.add({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
+    return false
+  })
 }
 
 /** The model is asked for the next step, once what it reads is short enough. */
@@ -75,8 +88,8 @@ function keyOf({ again, answer, join }: Slot, step: number, index: number): stri
 }
 
 /**
- * Calls that nothing holds back, in call order (T3); a call with a side effect still needs its intent (OU3: it is a
- * barrier). `head`: the calls before it are settled.
+ * Whether some call that nothing holds back is meant; they are asked about in call order (T3), as far as one is. A call
+ * with a side effect still needs its intent (OU3: it is a barrier). `head`: the calls before it are settled.
  *
  * | the call                                      | starts when                                | those behind it     |
  * |-----------------------------------------------|--------------------------------------------|---------------------|
@@ -91,22 +104,25 @@ function keyOf({ again, answer, join }: Slot, step: number, index: number): stri
  * |                                               | not run before, and its policy cannot      |                     |
  * |                                               | prevent it after the calls before it       |                     |
  */
-export function* startable({ slots, turn }: ThreadState): Generator<{ readonly slot: Slot; readonly index: number }> {
-  if (slots.own === 0 && slots.joining === 0) return
-  const guard = createSpeculationGuard(turn)
+export function someStartable({ slots, turn }: ThreadState, isMeant: (slot: Slot, index: number) => boolean): boolean {
+  if (slots.own === 0 && slots.joining === 0) return false
+  const guard = new SpeculationGuard(turn)
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
-    if (!slot) return
+    if (!slot) return false
+    if (isStartable(slot, index === slots.drained, guard) && isMeant(slot, index)) return true
     const { call } = slot
-    const head = index === slots.drained
-    if (call.child || call.asks) {
-      if (head && awaitsMerge(slot)) yield { slot, index }
-      continue
-    }
-    if (isFree(slot) && (head || (mayRunAhead(slot) && guard.allows(call)))) yield { slot, index }
-    if (isBarrier(slot) && !slot.passed) return
+    if (call.child || call.asks) continue
+    if (isBarrier(slot) && !slot.passed) return false
     guard.pass(call)
   }
+  return false
+}
+
+function isStartable(slot: Slot, head: boolean, guard: SpeculationGuard): boolean {
+  const { call } = slot
+  if (call.child || call.asks) return head && awaitsMerge(slot)
+  return isFree(slot) && (head || (mayRunAhead(slot) && guard.allows(call)))
 }
 
 /** The child that answers the call has reported, and its files are not merged yet. */
@@ -132,12 +148,14 @@ export function isStuck(state: ThreadState): boolean {
   if (slots.held === 0 && slots.open === slots.own) return false
   const head = firstUndrained(slots)
   if (head && (awaitsVerdict(head) || awaitsHook(head) || head.call.asks)) return false
-  for (const { slot } of startable(state)) if (slot === head || !slot.parked) return false
-  return true
+  return !someStartable(state, (slot) => slot === head || !slot.parked)
+}
+
+function hasCallDeadlines({ slots }: ThreadState): boolean {
+  return slots.deadlines && slots.held > 0
 }
 
 function* callDeadlines({ slots }: ThreadState): Generator<{ readonly index: number; readonly at: number }> {
-  if (!slots.deadlines || slots.held === 0) return
   for (let index = slots.drained; index < slots.items.length; index++) {
     const at = slots.items[index]?.hold?.deadlineAt
     if (at !== undefined) yield { index, at }
@@ -149,7 +167,7 @@ export function earliestWake(state: ThreadState): number | undefined {
   const scheduled = nextSchedule(state)?.at
   if (!state.turn) return scheduled
   let earliest = Math.min(scheduled ?? Infinity, state.turn.deadlineAt ?? Infinity)
-  for (const { at } of callDeadlines(state)) earliest = Math.min(earliest, at)
+  if (hasCallDeadlines(state)) for (const { at } of callDeadlines(state)) earliest = Math.min(earliest, at)
   return earliest === Infinity ? undefined : earliest
 }
 

@@ -35,13 +35,18 @@ export interface Declarations {
 
 export function createDeclarations(app: Defined): Declarations {
   const { secret, text } = typesOf(app)
+  const ofTools = new Map<string, readonly Variable[]>()
   const scoped = new Map<string, readonly string[]>()
   const relations = new Map<string, readonly SubagentTool[]>()
   const baseOf = (name: string): string => (text.has(name) || secret.has(name) ? name : name.replace(/__[1-9]\d*$/, ''))
   return {
     isSecret: (name) => secret.has(baseOf(name)) || !text.has(baseOf(name)),
     isDeclaredSecret: (name) => secret.has(baseOf(name)),
-    ofTool: (name) => toolVariables(app, name),
+    ofTool(name) {
+      const known = ofTools.get(name) ?? toolVariables(app, name)
+      ofTools.set(name, known)
+      return known
+    },
     ofAgent: (name) => agentVariables(app, name),
     scopedBy(agent) {
       const known = scoped.get(agent) ?? [

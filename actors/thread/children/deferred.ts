@@ -19,7 +19,7 @@ import type {
   VariablesProvided,
 } from '../../../src/core/records/record.js'
 import { traceBelow } from '../../../src/core/trace/trace.js'
-import { withEntry, withItem } from '../../../src/core/lists.js'
+import { noEntries, withEntry, withItem } from '../../../src/core/lists.js'
 import { frameChildText } from './frame.js'
 import type { Decision } from '../decide/decision.js'
 import { declineTexts, valuesDeclined } from '../turn/results.js'
@@ -115,7 +115,8 @@ function provided({ requests }: ThreadState, { request, keys, set }: VariablesPr
 
 /** The next child that has its values and may start. */
 export function dueDeferred(state: ThreadState): Fact | undefined {
-  if (state.position.gate !== 'open') return undefined // LF1: a paused thread calls no child
+  // LF1: a paused thread calls no child.
+  if (state.requests === noEntries || state.position.gate !== 'open') return undefined
   for (const { request, child, ready, files, trace } of Object.values(state.requests)) {
     if (!ready) continue
     const own = {

@@ -80,7 +80,7 @@ function keepDeadLetter(state: ThreadState, letter: FailedChild): Outcome {
 /** The next child that is restarted, when there is a place and something left in the budget for it. */
 export function dueRestart(state: ThreadState): Fact | undefined {
   const { retries, children, position } = state
-  const [reference] = retries
+  const reference = retries[0]
   const supervised = reference === undefined ? undefined : children.get(reference)?.supervised
   if (reference === undefined || !supervised || position.gate !== 'open') return undefined
   const { call, attachments = [] } = supervised

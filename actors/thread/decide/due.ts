@@ -18,7 +18,7 @@ import { dueRestart } from '../children/supervision.js'
 import { turnEnded, turnStarted } from './decision.js'
 import type { DecisionContext } from './decision.js'
 import { withinLimit } from './limits.js'
-import { startable } from '../outstanding.js'
+import { someStartable } from '../outstanding.js'
 import { verdictOf } from './policy.js'
 import { hasEnded } from '../state.js'
 import type { ThreadState, Turn } from '../state.js'
@@ -121,12 +121,14 @@ function dueCall(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: Due
   if (verdict) return { type: 'call.settled', step, index: slots.drained, ...verdict }
   if (!mayBegin || position.gate !== 'open') return undefined
   let begun = 0
-  for (const { slot, index } of startable(state)) {
-    if (!slot.call.sideEffect || slot.answer) continue
-    if (!slot.began) return { type: 'call.began', step, index }
-    if (++begun >= maxBegun) return undefined
-  }
-  return undefined
+  let next = -1
+  someStartable(state, (slot, index) => {
+    if (!slot.call.sideEffect || slot.answer) return false
+    if (slot.began) return ++begun >= maxBegun
+    next = index
+    return true
+  })
+  return next < 0 ? undefined : { type: 'call.began', step, index: next }
 }
 
 /** A child that does not stay ends with its answer. */

@@ -108,22 +108,30 @@ export function countOutcome(turn: Turn, { call, outcome, text, media }: Slot, a
 }
 
 /** Whether a call may start before its turn, given the calls before it that are not settled. */
-export function createSpeculationGuard(turn: Turn | undefined) {
-  const earlier = new Map<string, number>()
-  const keys = new Set<string>()
-  return {
-    allows({ tool, policy }: RecordedCall): boolean {
-      if (!policy) return true
-      const before = earlier.get(tool) ?? 0
-      const { done, failed } = countsOf(turn?.tally, tool)
-      const key = policy.cacheKey
-      if (key !== undefined && (keys.has(key) || turn?.tally?.cache[key])) return false
-      return done + before < (policy.maxExecutions ?? Infinity) && failed + before < (policy.breaker ?? Infinity)
-    },
-    pass({ tool, policy }: RecordedCall): void {
-      if (!policy) return
-      earlier.set(tool, (earlier.get(tool) ?? 0) + 1)
-      if (policy.cacheKey !== undefined) keys.add(policy.cacheKey)
-    },
+export class SpeculationGuard {
+  readonly #turn: Turn | undefined
+  /** Most calls have no policy: they are counted from the first that has one. */
+  #earlier: Map<string, number> | undefined
+  #keys: Set<string> | undefined
+
+  constructor(turn: Turn | undefined) {
+    this.#turn = turn
+  }
+
+  allows({ tool, policy }: RecordedCall): boolean {
+    if (!policy) return true
+    const tally = this.#turn?.tally
+    const before = this.#earlier?.get(tool) ?? 0
+    const { done, failed } = countsOf(tally, tool)
+    const key = policy.cacheKey
+    if (key !== undefined && (this.#keys?.has(key) || tally?.cache[key])) return false
+    return done + before < (policy.maxExecutions ?? Infinity) && failed + before < (policy.breaker ?? Infinity)
+  }
+
+  pass({ tool, policy }: RecordedCall): void {
+    if (!policy) return
+    this.#earlier ??= new Map()
+    this.#earlier.set(tool, (this.#earlier.get(tool) ?? 0) + 1)
+    if (policy.cacheKey !== undefined) (this.#keys ??= new Set()).add(policy.cacheKey)
   }
 }

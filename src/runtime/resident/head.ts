@@ -11,6 +11,7 @@ import type { Head, Pending } from '../../backend/port.js'
 import { nanoUsdOf, tokensOf } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
 import type { Failure } from '../../core/failure.js'
+import { noEntries } from '../../core/lists.js'
 import { callId } from '../../core/records/message.js'
 
 type Writable<Type> = { -readonly [Field in keyof Type]: Type[Field] }
@@ -48,7 +49,8 @@ function reasonOf(state: ThreadState): string | undefined {
 function addPending(head: Writable<Head>, state: ThreadState): void {
   const pending = pendingOf(state)
   if (pending.length > 0) head.pending = pending
-  let unknown = pending.filter((each) => each.unknown).length
+  let unknown = 0
+  for (const each of pending) if (each.unknown) unknown++
   for (const call in state.unknownEffects) if (Object.hasOwn(state.unknownEffects, call)) unknown++
   if (unknown > 0) head.unknown = unknown
 }
@@ -105,10 +107,12 @@ function pendingOf(state: ThreadState): readonly Pending[] {
     slots.held > slots.heldByChildren
       ? slots.items.flatMap((slot, index) => heldCall(slot, callId(step, index)))
       : nothing
+  if (ofTurn === nothing && ofCalls === nothing) return ofChildren
   return [...ofTurn, ...ofCalls, ...ofChildren]
 }
 
 function variablesOfChildren({ requests }: ThreadState): readonly Pending[] {
+  if (requests === noEntries) return nothing
   return Object.values(requests).flatMap(({ request, child, missing, tool, at, ready }): Pending[] => {
     if (ready) return []
     const args = { agent: child.agent, reference: child.reference }

@@ -16,7 +16,7 @@ import type { CallEffect, Effect } from '../../core/effect.js'
 import type { Beginner, LoopShare } from '../../core/async/loop-share.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { EffectOwner, RunningEffect } from '../services.js'
-import { tellThread } from '../watch/topics.js'
+import { tellDelta } from '../watch/topics.js'
 import { CallOrder } from './call-order.js'
 
 /** How effects are started. */
@@ -230,7 +230,7 @@ export class Reconciler implements Beginner {
   speak(make: () => DeltaEvent): void {
     if (this.#left) return
     const { state } = this.thread
-    tellThread(this.#backend, state, () => ({ kind: 'spoken', after: state.seq, event: make() }))
+    tellDelta(this.#backend, state, () => ({ kind: 'spoken', after: state.seq, event: make() }))
   }
 
   /** Tells again what the effects in flight have said so far, for watchers that come late. */

@@ -14,6 +14,7 @@ import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable
 import { promptPieces } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
 import { skillsOf, skillsText } from '../../agent/skills.js'
+import { noItems } from '../../core/lists.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { SideName } from '../../core/records/message.js'
@@ -84,8 +85,8 @@ export function createAgentSetups(
   app: App,
 ): (agent: string, side?: SideName, disabled?: readonly string[]) => AgentSetup {
   const made = new Map<string, AgentSetup>()
-  return (agent, side = 'a', disabled = []) => {
-    const key = [side, agent, ...disabled].join(' ')
+  return (agent, side = 'a', disabled = noItems) => {
+    const key = disabled.length > 0 ? [side, agent, ...disabled].join(' ') : `${side} ${agent}`
     const setup = made.get(key) ?? createAgentSetup(app, agent, { side, disabled })
     made.set(key, setup)
     return setup

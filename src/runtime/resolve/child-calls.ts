@@ -44,29 +44,39 @@ export interface ChildDefinitions {
   readonly childLimits: ChildLimits
 }
 
-/** What the calls of one reply share: they count on from the state, which has none of them yet. */
-export interface ReplyContext {
+/**
+ * What the calls of one reply share: they count on from the state, which has none of them yet. Most replies call no
+ * child, so it is made with the first that does.
+ */
+export class ReplyContext {
   readonly state: ThreadState
   readonly step: number
   readonly limits: ChildLimits
   readonly envs: Environments
+  #references: Map<string, number> | undefined
+  #created: Map<string, LiveChild[]> | undefined
+
+  constructor({ envs, childLimits }: ChildDefinitions, state: ThreadState, step: number) {
+    this.state = state
+    this.step = step
+    this.limits = childLimits
+    this.envs = envs
+  }
+
   /** How many references of each agent this reply has used. */
-  readonly references: Map<string, number>
+  get references(): Map<string, number> {
+    return (this.#references ??= new Map())
+  }
+
   /** The children that this reply creates, by agent. */
-  readonly created: Map<string, LiveChild[]>
+  get created(): Map<string, LiveChild[]> {
+    return (this.#created ??= new Map())
+  }
 }
 
 /** A requested call with its index among the calls of its reply. */
 export interface IndexedCall extends RequestedCall {
   readonly index: number
-}
-
-export function createReplyContext(
-  { envs, childLimits }: ChildDefinitions,
-  state: ThreadState,
-  step: number,
-): ReplyContext {
-  return { state, step, limits: childLimits, envs, references: new Map(), created: new Map() }
 }
 
 /** Gives back what calls take from now on, when it is called. */

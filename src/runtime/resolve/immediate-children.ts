@@ -15,7 +15,7 @@ import { defined } from '../../core/defined.js'
 import { instancesOf } from '../../core/env.js'
 import type { RecordedCall, Sealed } from '../../core/records/record.js'
 import type { Environments } from '../secrets/environment.js'
-import { createReplyContext, recordImmediateCall } from './child-calls.js'
+import { ReplyContext, recordImmediateCall } from './child-calls.js'
 import type { ChildDefinitions } from './child-calls.js'
 import { childToolsOf } from './child-tools.js'
 import type { Hooks } from '../hooks/ask-hooks.js'
@@ -39,7 +39,7 @@ export function immediateCallsOf(
   const prompt = side && app.prompts.get(side.prompt)
   const subagents = prompt ? callablesOf(app, prompt).subagents.filter(({ immediate }) => immediate) : []
   if (subagents.length === 0) return []
-  const context = createReplyContext(definitions, state, state.step + 1)
+  const context = new ReplyContext(definitions, state, state.step + 1)
   const disabled = new Set(envs.disabled(state))
   const enabled = subagents.filter(({ name }) => !disabled.has(name))
   const calls: RecordedCall[] = []

@@ -30,8 +30,8 @@ import { checkReplySize } from '../../models/retry/reply-limits.js'
 import { checkArgs } from '../../tools/args.js'
 import { maxStepsOf, offeredTo } from './agent-setup.js'
 import type { AgentSetup, ResponseForm } from './agent-setup.js'
-import { childSchema, createReplyContext, markReply, recordChildCall } from './child-calls.js'
-import type { ChildDefinitions, IndexedCall, ReplyContext } from './child-calls.js'
+import { ReplyContext, childSchema, markReply, recordChildCall } from './child-calls.js'
+import type { ChildDefinitions, IndexedCall } from './child-calls.js'
 import { recordHandoff } from './handoffs.js'
 import type { HandoffReply } from './handoffs.js'
 import { blockedCalls, recordHookedCalls, withResultHooks } from './hooked-calls.js'
@@ -77,7 +77,7 @@ export function toLanding(
       offered: specs,
       ...defined({ skills: setup.skills, guard: state.lineage.guard }),
     },
-    context: createReplyContext(definitions, state, step),
+    context: new ReplyContext(definitions, state, step),
     handoff: {},
   }
   const { before_call: before, subagent_created: created } = hooksOf(recording, state)

@@ -3,6 +3,7 @@
  * arrival.
  */
 import type { DeltaEvent } from '../../core/records/event.js'
+import { noItems } from '../../core/lists.js'
 import { textSize } from './text-size.js'
 import type { DeltaSignal } from './topics.js'
 
@@ -27,13 +28,13 @@ export class EarlyDeltas {
 
   /** The record that the next delta of the thread follows. */
   firstAfter(thread: string): number | undefined {
-    return this.#waiting.get(thread)?.[0]?.after
+    return this.size > 0 ? this.#waiting.get(thread)?.[0]?.after : undefined
   }
 
   /** Takes out the deltas that follow a record up to this one. */
   take(thread: string, seq: number): readonly DeltaEvent[] {
-    const waiting = this.#waiting.get(thread)
-    if (!waiting) return []
+    const waiting = this.size > 0 ? this.#waiting.get(thread) : undefined
+    if (!waiting) return noItems
     const later = waiting.findIndex(({ after }) => after > seq)
     const taken = later < 0 ? waiting : waiting.slice(0, later)
     if (later < 0) this.#waiting.delete(thread)

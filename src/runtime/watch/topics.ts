@@ -30,6 +30,8 @@ function named(prefix: string): (id: string) => string {
 export const treeTopic = named('tree/')
 /** What concerns one thread, but not the end of its tree. */
 export const threadTopic = named('thread/')
+/** The same without what it says meanwhile: who waits for a result makes no thread tell its deltas. */
+export const commitsTopic = named('commits/')
 /** The end of a tree. */
 export const removalTopic = (root: string): string => `removed/${root}`
 /** Ids of commands are unique in their thread only: callers choose them. */
@@ -129,14 +131,35 @@ export function tellTree(
   if (signals.heard(topic)) signals.publish(topic, asSignal(make()))
 }
 
+interface NamedThread {
+  readonly id: string
+  readonly path: readonly string[]
+}
+
 /** The same of what concerns one thread: to whoever follows that, or its tree. */
 export function tellThread(
   { signals }: Pick<Backend, 'signals'>,
-  { id, path }: { readonly id: string; readonly path: readonly string[] },
-  make: () => TreeSignal,
+  { id, path }: NamedThread,
+  make: () => Exclude<TreeSignal, DeltaSignal>,
 ): void {
-  const tree = treeTopic(path[0] ?? id)
-  const thread = threadTopic(id)
+  const [tree, thread, commits] = [treeTopic(path[0] ?? id), threadTopic(id), commitsTopic(id)]
+  const isHeardInTree = signals.heard(tree)
+  const isHeard = signals.heard(thread)
+  const isAwaited = signals.heard(commits)
+  if (!isHeardInTree && !isHeard && !isAwaited) return
+  const signal = asSignal(make())
+  if (isHeardInTree) signals.publish(tree, signal)
+  if (isHeard) signals.publish(thread, signal)
+  if (isAwaited) signals.publish(commits, signal)
+}
+
+/** What a thread says while it works. */
+export function tellDelta(
+  { signals }: Pick<Backend, 'signals'>,
+  { id, path }: NamedThread,
+  make: () => DeltaSignal,
+): void {
+  const [tree, thread] = [treeTopic(path[0] ?? id), threadTopic(id)]
   const isHeardInTree = signals.heard(tree)
   const isHeard = signals.heard(thread)
   if (!isHeardInTree && !isHeard) return

@@ -19,7 +19,7 @@ import { fromFailure } from '../../core/failure.js'
 import type { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
-import { catchUpTopic, removalTopic, threadTopic, toTreeSignal, treeTopic } from './topics.js'
+import { catchUpTopic, commitsTopic, removalTopic, threadTopic, toTreeSignal, treeTopic } from './topics.js'
 import type { CommitSignal, DeltaSignal, ThreadParkedSignal, TreeSignal } from './topics.js'
 import { holds, lastOf, parseCursor } from './cursor.js'
 import type { Cursor } from './cursor.js'
@@ -113,7 +113,7 @@ class Watch {
         const signal = toTreeSignal(value)
         if (signal) this.#onSignal(signal)
       }
-      const stops = [signals.subscribe(thread ? threadTopic(thread) : treeTopic(root), take, () => this.#catchUp())]
+      const stops = [signals.subscribe(this.#topicOf(thread), take, () => this.#catchUp())]
       if (thread) stops.push(signals.subscribe(removalTopic(root), take))
       this.#unsubscribe = () => stops.splice(0).forEach((stop) => stop())
       signals.publish(catchUpTopic, { root, ...defined({ thread }) })
@@ -130,6 +130,11 @@ class Watch {
       },
       (thrown: unknown) => this.#end(thrown),
     )
+  }
+
+  #topicOf(thread: string | undefined): string {
+    if (!thread) return treeTopic(this.#options.root)
+    return this.#watcher.delta ? threadTopic(thread) : commitsTopic(thread)
   }
 
   /** FW3: nothing is given after it, and no listener is left. */

@@ -8,7 +8,7 @@ import type { DeltaEvent } from '../../../../src/core/records/event.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
 import { follow } from '../../../../src/runtime/watch/events.js'
-import { tellThread, treeTopic } from '../../../../src/runtime/watch/topics.js'
+import { tellDelta, tellThread, treeTopic } from '../../../../src/runtime/watch/topics.js'
 import { watch } from '../../../../src/runtime/watch/watch.js'
 import { collect, quiet, turn, until } from '../../../helpers/deferred.js'
 
@@ -223,7 +223,7 @@ function say(
     offset,
     text,
   }
-  tellThread(backend, { id: event.thread, path: event.path }, () => ({ kind: 'spoken', after, event }))
+  tellDelta(backend, { id: event.thread, path: event.path }, () => ({ kind: 'spoken', after, event }))
 }
 
 it.each([
