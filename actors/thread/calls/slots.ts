@@ -58,6 +58,8 @@ export interface Slot {
   answer?: { readonly output: Json } | undefined
   /** What it read had changed: it runs once more, at its turn. */
   again?: true | undefined
+  /** By which equal calls are known, once it is answered (decide/repetition.ts). */
+  key: number | undefined
   /** Hosts that died while it was under way (`call.tried`). */
   tries?: number | undefined
   /** Its hooks have decided, or are not asked any more. */
@@ -87,6 +89,7 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
     startedAt: undefined,
     endedAt: undefined,
     took: undefined,
+    key: undefined,
   }
 }
 

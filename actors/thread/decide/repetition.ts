@@ -12,6 +12,7 @@ import { canonical, isObject, longerThan } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 import type { RecordedCall } from '../../../src/core/records/record.js'
 import { stepRules } from '../../../src/core/records/rules.js'
+import type { Slot } from '../calls/slots.js'
 import type { ThreadState, Turn } from '../state.js'
 
 const mostRecent = 32
@@ -20,9 +21,11 @@ const longestArgs = 200
 const longArgs = 16 * 1024
 
 /** A call was answered. */
-export function noteRecent(turn: Turn, call: RecordedCall, { ok }: Outcome): void {
+export function noteRecent(turn: Turn, slot: Slot, { ok }: Outcome): void {
+  const { call } = slot
   if (call.repeats || !stepRules(turn).repetition) return
-  const key = ok ? keyOf(call) : failedKey(keyOf(call))
+  slot.key = keyOf(call)
+  const key = ok ? slot.key : failedKey(slot.key)
   const { recent } = turn
   // Copied while it grows: a list that is pushed to makes room for more than most turns need.
   if (!recent) turn.recent = [key]
@@ -43,9 +46,9 @@ function failedKey(key: number): number {
 export function stopAtRepetition({ turn, slots }: ThreadState): void {
   const rule = turn && !turn.stop && stepRules(turn).repetition
   if (!rule || !turn.recent) return
-  for (const { call } of slots.items) {
+  for (const { call, key } of slots.items) {
     if (call.repeats) continue
-    const { equal, failing } = countEqual(turn.recent, keyOf(call))
+    const { equal, failing } = countEqual(turn.recent, key ?? keyOf(call))
     if (failing < rule.failing && equal < rule.same) continue
     turn.stop = 'repetition'
     turn.detail = detailOf(call, failing >= rule.failing ? `failed ${failing} times` : `was made ${equal} times`)
@@ -65,15 +68,8 @@ function countEqual(recent: readonly number[], key: number): { readonly equal: n
   return { equal: equal + failing, failing }
 }
 
-/** Keys of calls that were asked for before: the thread and whoever watches it fold the same records. */
-const keys = new WeakMap<RecordedCall, number>()
-
 function keyOf(call: RecordedCall): number {
-  const known = keys.get(call)
-  if (known !== undefined) return known
-  const key = longerThan(call.args, longArgs) ? hashOfLong(call) : hash(`${call.tool} ${canonical(call.args)}`)
-  keys.set(call, key)
-  return key
+  return longerThan(call.args, longArgs) ? hashOfLong(call) : hash(`${call.tool} ${canonical(call.args)}`)
 }
 
 function detailOf({ tool, args }: RecordedCall, happened: string): string {

@@ -35,7 +35,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     slot.outcome = outcome
     noteEffect(state, slot, landed)
     noteUnknown(state, slot, { call: callId(step, index), at, outcome })
-    if (state.turn) noteRecent(state.turn, slot.call, outcome)
+    if (state.turn) noteRecent(state.turn, slot, outcome)
     if (state.child?.gives && state.turn)
       (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {

@@ -83,23 +83,41 @@ export class RunningCall implements RunningEffect {
   }
 }
 
-async function carryOut(
+interface CallToCarryOut {
+  readonly effect: CallStart
+  readonly slot: Slot
+}
+
+/** No async function: a step of most threads is a call that returns at once. */
+function carryOut(services: Services, job: CallJob, call: CallToCarryOut): Promise<Landing> {
+  const { effect, slot } = call
+  if (slot.join) return mergeChildFiles(services.blobs, job.state, slot).then((landed) => returnedBy(effect, landed))
+  try {
+    // Unsealed before the body begins: a value that cannot be read is no failure of the call (VQ2: the thread stops).
+    const { env: _ } = job
+    const effectful = slot.call.sideEffect && !slot.answer
+    const running = effectful ? runSideEffect(services, job, effect.recovered) : withToolRetries(services, job)
+    return running.then((returned) => toLanding(services, job, { effect, slot, returned }))
+  } catch (thrown) {
+    return Promise.reject(thrown)
+  }
+}
+
+function toLanding(
   services: Services,
   job: CallJob,
-  { effect, slot }: { readonly effect: CallStart; readonly slot: Slot },
-): Promise<Landing> {
-  const { step, index, recovered } = effect
-  if (slot.join)
-    return { kind: 'returned', step, index, landed: await mergeChildFiles(services.blobs, job.state, slot) }
-  // Unsealed before the body begins: a value that cannot be read is no failure of the call (VQ2: it stops the thread).
-  const { env: _ } = job
-  const effectful = slot.call.sideEffect && !slot.answer
-  const returned = await (effectful ? runSideEffect(services, job, recovered) : withToolRetries(services, job))
+  { effect, slot, returned }: CallToCarryOut & { readonly returned: SideEffectResult },
+): Landing | Promise<Landing> {
+  const { step, index } = effect
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
   if (returned.held) return { kind: 'held', step, index, why: 'person' }
   const store = (): Landed | Promise<Landed> => toLanded(services, job, { returned, slot, index })
   const landed = job.acting ? storedAtLast(services, job, store) : store()
-  return { kind: 'returned', step, index, landed: landed instanceof Promise ? await landed : landed }
+  return landed instanceof Promise ? landed.then((late) => returnedBy(effect, late)) : returnedBy(effect, landed)
+}
+
+function returnedBy({ step, index }: CallStart, landed: Landed): Landing {
+  return { kind: 'returned', step, index, landed }
 }
 
 const storeAgainMs = 1_000

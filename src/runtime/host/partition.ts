@@ -295,8 +295,8 @@ export class HeldPartition {
       this.letGo(resident)
       return this.#checkEmpty()
     }
-    // It was not created: its first command was refused.
-    if (resident.state.seq === 0) return this.letGo(resident)
+    // It was not created, because its first command was refused; or it has ended, and nobody will ask it for more.
+    if (resident.state.seq === 0 || hasEnded(resident.state)) return this.letGo(resident)
     this.#options.rested(this, resident)
   }
 
@@ -313,9 +313,9 @@ export class HeldPartition {
     const { id, wakeAt, woken } = resident
     this.#remove(resident)
     resident.stop()
-    if (woken && this.leaving) this.#options.leaves(woken)
+    if (woken && (this.leaving || hasEnded(woken.state))) this.#options.leaves(woken)
+    else if (woken) this.#options.retained.keep(woken)
     if (this.leaving) return
-    if (woken) this.#options.retained.keep(woken)
     if (wakeAt !== undefined) this.alarm(id, wakeAt)
   }
 

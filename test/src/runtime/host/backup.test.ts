@@ -10,6 +10,7 @@ import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { wakeWhole } from '../../../../src/runtime/journal/wake.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
+import { deferred } from '../../../helpers/deferred.js'
 
 let folder = ''
 beforeEach(async () => {
@@ -66,13 +67,17 @@ it('F8, BK1, BK2: a copy that is made under load opens, every thread in it folds
   )
   let loading = true
   let turns = 0
+  const warm = deferred()
   const load = threads.map(async (thread) => {
     while (loading) {
       await thread.send('go').result()
       turns++
+      if (turns === 2 * threads.length) warm.resolve()
     }
   })
   const acknowledged: number[] = []
+  // A first turn loads and compiles what it runs, which may take longer than a copy of an empty store.
+  await warm.promise
   for (let copy = 0; copy < 3; copy++) {
     const before = turns
     await skein.backup(join(folder, `copy-${copy}`))
