@@ -187,12 +187,12 @@ export class HeadTable {
   /** In slices of so many rows: others may go on where it yields, and the rows may change. */
   *completing(sliceRows: number): Generator<undefined, void> {
     const late = (this.#late = new Set())
-    const rows = [...this.#rows.values()]
+    const rows = this.#byBirth.slice()
     let linked = 0
     for (const index of yield* updateOrder(rows, sliceRows)) {
       if (++linked % sliceRows === 0) yield
       const row = rows[index]
-      if (row && !late.has(row)) this.#append(row)
+      if (row && !row.isGone && !late.has(row)) this.#append(row)
     }
     this.#isLinked = true
     this.#late = undefined
