@@ -211,7 +211,9 @@ export class Environments {
     const known = this.#redactors.get(owner.env) ?? new Map<string, Redactor | undefined>()
     this.#redactors.set(owner.env, known)
     const caller = owner.child?.caller
-    const key = `${owner.path[0] ?? owner.id}/${owner.agent}/${caller ?? ''}`
+    // Values are sealed for one tree. Threads that have none share `noEnv`, which is kept as long as the host.
+    const root = isEmpty(owner.env.own) && isEmpty(owner.env.inherited) ? '' : (owner.path[0] ?? owner.id)
+    const key = `${root}/${owner.agent}/${caller ?? ''}`
     if (!known.has(key))
       known.set(
         key,
@@ -263,6 +265,11 @@ export class Environments {
     this.#definedSecrets.set(name, all)
     return all
   }
+}
+
+function isEmpty(values: Readonly<Record<string, unknown>>): boolean {
+  for (const name in values) if (Object.hasOwn(values, name)) return false
+  return true
 }
 
 /** Names that are required and have no default. */
