@@ -44,7 +44,7 @@ describe('whatever happens is an outcome', () => {
     const orderFor = async (length: number): Promise<readonly string[]> => {
       const order: string[] = []
       const item = (name: string) => ({ toJSON: () => order.push(name) })
-      const list = [item('first'), ...new Array<number>(length - 2).fill(0), item('last')]
+      const list = [item('first'), ...Array.from({ length: length - 2 }, () => 0), item('last')]
       const tool = looseTool('list', async () => {
         setImmediate(() => order.push('turn'))
         return list
