@@ -1,5 +1,6 @@
 /** W6 and W7 of Skein, each in a process of its own. */
 import { readFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
 import { settledMemory } from './children.mjs'
 import { attaching, resting } from './skein-children.mjs'
 import * as work from './work.mjs'
@@ -31,12 +32,13 @@ const makers = 256
 export async function w7({ dist, mode, folder, url, namespace, threads, warm, wakes }) {
   const contender = await resting(new URL(dist), { mode, folder, url, namespace, clock })
   await make(contender, 0, warm)
-  const empty = await memoryNow()
+  const empty = await memoryAtRest()
   const start = clock()
   await make(contender, warm, warm + threads)
   const makeUs = ((clock() - start) * 1000) / threads
   work.assertEqual('model calls', work.counts.model, warm + threads)
-  const full = await memoryNow()
+  const busy = await memoryNow()
+  const full = await memoryAtRest()
   const resident = contender.resident()
   const latencies = await speakTo(contender, { threads, warm, wakes })
   await contender.close()
@@ -45,6 +47,7 @@ export async function w7({ dist, mode, folder, url, namespace, threads, warm, wa
     makeUs,
     resident,
     rssBytes: perThread('VmRSS'),
+    busyRssBytes: ((busy.VmRSS - empty.VmRSS) * 1024) / threads,
     anonBytes: perThread('RssAnon'),
     fileBytes: perThread('RssFile'),
     heapBytes: (full.heap - empty.heap) / threads,
@@ -55,7 +58,7 @@ export async function w7({ dist, mode, folder, url, namespace, threads, warm, wa
 /** The same threads in a process that found them on disk. */
 export async function w7open({ dist, mode, folder, url, namespace, threads, warm, wakes }) {
   const contender = await resting(new URL(dist), { mode, folder, url, namespace, clock })
-  const { VmRSS } = await memoryNow()
+  const { VmRSS } = await memoryAtRest()
   const latencies = threads === 0 ? {} : await speakTo(contender, { threads, warm, wakes })
   await contender.close()
   return { rssKb: VmRSS, ...latencies }
@@ -101,12 +104,31 @@ function sequence() {
 }
 
 /**
+ * As it is when nothing was done for a while: V8 gives back what work has left behind some 20 to 30 seconds after it,
+ * which is asked for here, and a store what it has mapped.
+ */
+async function memoryAtRest() {
+  const session = new Session()
+  session.connect()
+  for (let count = 0; count < 2; count++) {
+    await session.post('HeapProfiler.collectGarbage')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+  }
+  session.disconnect()
+  return memoryNow()
+}
+
+/**
  * What the kernel says, in KB: memory of the process' own, and pages of files that it has mapped; and the heap, in
  * bytes.
  */
 async function memoryNow() {
   const { heap } = await settledMemory()
+  return { heap, ...kernelMemory() }
+}
+
+function kernelMemory() {
   const status = readFileSync('/proc/self/status', 'utf8')
   const kb = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1])
-  return { heap, VmRSS: kb('VmRSS'), RssAnon: kb('RssAnon'), RssFile: kb('RssFile') }
+  return { VmRSS: kb('VmRSS'), RssAnon: kb('RssAnon'), RssFile: kb('RssFile') }
 }

@@ -12,7 +12,12 @@ import { withNats } from './nats.js'
 import type { Settings } from './settings.js'
 
 const latencies = z.object({ toModelMs: z.array(z.number()), toResultMs: z.array(z.number()) })
-const made = latencies.extend({ makeUs: z.number(), rssBytes: z.number(), heapBytes: z.number() })
+const made = latencies.extend({
+  makeUs: z.number(),
+  rssBytes: z.number(),
+  busyRssBytes: z.number(),
+  heapBytes: z.number(),
+})
 const opened = z.object({ rssKb: z.number() })
 const found = opened.extend(latencies.shape)
 
@@ -63,7 +68,7 @@ async function measure(
     add(`send → result, ${where}`, 'ms', toResultMs)
   }
   console.error(`w7: ${contender.name} makes ${threads} threads`)
-  const { makeUs, rssBytes, heapBytes, ...first } = await runJob(contender, dist, {
+  const { makeUs, rssBytes, busyRssBytes, heapBytes, ...first } = await runJob(contender, dist, {
     job: { ...job, work: 'w7', threads, ...place },
     answer: made,
   })
@@ -71,6 +76,7 @@ async function measure(
     add('memory of the server for one', 'bytes', [((await memory()) - before) / threads])
   add('making one', 'µs/thread', [makeUs])
   add('RSS of one at rest, made here', 'bytes', [rssBytes])
+  add('RSS of one right after the last turn', 'bytes', [busyRssBytes])
   add('heap of one at rest, made here', 'bytes', [heapBytes])
   addLatencies('made here', first)
   if (contender.mode === 'memory') return

@@ -56,10 +56,17 @@ const maxDepth = 500
 function plainObject(value: object, ancestors: Set<object>): Json {
   if (ancestors.has(value)) return '[cycle]'
   if (ancestors.size === maxDepth) return `[deeper than ${maxDepth} levels]`
+  // Objects of texts and numbers, which are most of a large value, contain nothing that could lead back to them.
+  if (isOrdinary(value)) return plainFields(value, ancestors)
   ancestors.add(value)
   const json = plainContents(value, ancestors)
   ancestors.delete(value)
   return json
+}
+
+/** A plain object with no form of its own. */
+function isOrdinary(value: object): boolean {
+  return Object.getPrototypeOf(value) === Object.prototype && typeof readField(value, 'toJSON') !== 'function'
 }
 
 function plainContents(value: object, ancestors: Set<object>): Json {
@@ -92,13 +99,19 @@ function plainBuiltin(value: object): Json | undefined {
 
 function plainFields(value: object, ancestors: Set<object>): Json {
   const fields: Record<string, Json> = {}
+  let isAncestor = false
   for (const key of Object.keys(value)) {
     const field = readField(value, key)
     if (field === undefined || typeof field === 'function') continue
-    const json = plain(field, ancestors)
+    if (!isAncestor && typeof field === 'object' && field !== null) {
+      ancestors.add(value)
+      isAncestor = true
+    }
+    const json = typeof field === 'string' ? field : plain(field, ancestors)
     if (key === '__proto__') define(fields, key, json)
     else fields[key] = json
   }
+  if (isAncestor) ancestors.delete(value)
   return fields
 }
 
@@ -157,7 +170,7 @@ function copiedItems(value: readonly unknown[]): unknown[] {
 
 function copiedFields(value: { readonly [key: string]: unknown }): object {
   const fields: Record<string, unknown> = {}
-  for (const key in value) {
+  for (const key of Object.keys(value)) {
     const field = copied(value[key])
     if (field === undefined) continue
     if (key === '__proto__') define(fields, key, field)

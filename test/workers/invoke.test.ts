@@ -40,6 +40,23 @@ describe('whatever happens is an outcome', () => {
     expect(await start(looseTool('look', async () => 'later')).outcome).toEqual({ ok: true, value: 'later' })
   })
 
+  it('a long list becomes JSON in a turn of the event loop of its own, and all of it in that turn', async () => {
+    const orderFor = async (length: number): Promise<readonly string[]> => {
+      const order: string[] = []
+      const item = (name: string) => ({ toJSON: () => order.push(name) })
+      const list = [item('first'), ...Array.from({ length: length - 2 }, () => 0), item('last')]
+      const tool = looseTool('list', async () => {
+        setImmediate(() => order.push('turn'))
+        return list
+      })
+      expect(await start(tool).outcome).toMatchObject({ ok: true })
+      await turn()
+      return order
+    }
+    expect(await orderFor(3)).toEqual(['first', 'last', 'turn'])
+    expect(await orderFor(5_000)).toEqual(['turn', 'first', 'last'])
+  })
+
   it('a thing that is awaited like a promise is awaited', async () => {
     // As query builders do.
     const query = {}

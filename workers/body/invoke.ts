@@ -7,6 +7,7 @@
  */
 import type { ToolDefinition, ToolState } from '../../src/agent/define.js'
 import { runWithin } from '../../src/core/trace/active-trace.js'
+import { nextTurn } from '../../src/core/async/next-turn.js'
 import type { Clock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
@@ -54,6 +55,7 @@ async function carryOut(invocation: Invocation): Promise<Returned> {
   try {
     const begun = begin(tool, job, new CallState(tool, recorder, invokeNested))
     const value = isPending(begun) ? await settled(begun, invocation) : begun
+    if (isLongList(value)) await nextTurn()
     if ((value === undefined || value === null) && mayAnswerLater(tool, job))
       return await recorder.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
@@ -63,6 +65,13 @@ async function carryOut(invocation: Invocation): Promise<Returned> {
   } catch (thrown) {
     return recorder.failed(toFailure(thrown, 'TOOL_THREW'), thrown)
   }
+}
+
+const manyItems = 4_096
+
+/** To make JSON of it takes a while: it gets a turn of the event loop of its own, not the rest of this one. */
+function isLongList(value: unknown): boolean {
+  return Array.isArray(value) && value.length > manyItems
 }
 
 interface BodyResult {

@@ -16,7 +16,7 @@ const maxRecorded = 64 * 1024
 /** Characters that the model reads. */
 const shown = 16 * 1024
 /** Characters that are encoded in one turn of the event loop. */
-const turnChars = 512 * 1024
+const turnChars = 256 * 1024
 
 type Success = Extract<Outcome, { readonly ok: true }>
 
@@ -31,6 +31,7 @@ export async function archiveResult(
   outcome: Success,
   call: string,
 ): Promise<{ readonly outcome: Outcome; readonly text: string }> {
+  await nextTurn() // the value itself was made or read in this one
   const { bytes, length, start } = await encoded(outcome.value)
   const { hash, size } = await blobs.put(bytes)
   const text =

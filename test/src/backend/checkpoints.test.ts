@@ -1,5 +1,5 @@
 /** The log of a local store is copied into its database by another thread, while commits go on. */
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -7,7 +7,9 @@ import { CheckpointThread } from '../../../src/backend/local/database/checkpoint
 import { openForOwner } from '../../../src/backend/local/database/schema.js'
 import type { Database } from '../../../src/backend/local/database/driver.js'
 import { Writer } from '../../../src/backend/local/database/writer.js'
+import { local } from '../../../src/backend/local/local.js'
 import { openLocalStore } from '../../../src/backend/local/store.js'
+import { commit } from '../../contract/entries.js'
 
 let dir = ''
 let file = ''
@@ -132,4 +134,28 @@ it('F3: the mark of a store that is never idle is cut when its log is checkpoint
   await vi.waitFor(async () => expect((await stat(join(dir, 'skein.mark'))).size).toBeLessThan(long / 10))
   await store.close()
   database = await openForOwner(file, 'process')
+})
+
+/** KB of files below the folder that are mapped and in the memory of this process. */
+async function mappedKb(): Promise<number> {
+  const mappings = (await readFile('/proc/self/smaps', 'utf8')).split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m)
+  const ours = mappings.filter((mapping) => mapping.split('\n', 1)[0]?.endsWith(`${dir}/store/skein.db`))
+  return ours.reduce((total, mapping) => total + Number(/^Rss:\s+(\d+) kB/m.exec(mapping)?.[1]), 0)
+}
+
+// The kernel tells what of a file is in the memory of a process on Linux alone.
+it.skipIf(process.platform !== 'linux')('what was read of the file leaves memory when the store is idle', async () => {
+  const host = await local(join(dir, 'store')).open('host')
+  const entry = { first: 1, count: 1, body: JSON.stringify('x'.repeat(2_000)), hash: 'h' }
+  for (let n = 0; n < 200; n++) await host.commit(commit(`t${n}`, 0, { entry }))
+  const read = async (): Promise<number> => {
+    for (let n = 0; n < 200; n++) await host.journal.read(`t${n}`)
+    return mappedKb()
+  }
+  // From the log until that was copied into the file.
+  await vi.waitFor(async () => expect(await read()).toBeGreaterThan(200), { timeout: 5_000, interval: 20 })
+  await host.commit(commit('last', 0))
+  await vi.waitFor(async () => expect(await mappedKb()).toBeLessThan(100), { timeout: 5_000, interval: 20 })
+  expect((await host.journal.read('t7')).map(({ body }) => body)).toEqual([entry.body])
+  await host.close()
 })

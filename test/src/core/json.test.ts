@@ -69,6 +69,20 @@ describe('json', () => {
     })
   })
 
+  it('what contains itself says so, at any level; what is there twice is copied twice', () => {
+    const twice = { text: 'x', none: null }
+    const ring: Record<string, unknown> = { number: 1, twice, again: [twice, { twice }] }
+    ring['self'] = ring
+    ring['list'] = [{ up: ring, number: 2 }]
+    expect(toJson(ring)).toEqual({
+      number: 1,
+      twice,
+      again: [twice, { twice }],
+      self: '[cycle]',
+      list: [{ up: '[cycle]', number: 2 }],
+    })
+  })
+
   it('depth is no reason to throw', () => {
     let deep: unknown = 'bottom'
     for (let level = 0; level < 20_000; level++) deep = [deep]

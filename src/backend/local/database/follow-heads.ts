@@ -8,6 +8,7 @@
  * - Removals are counted by the writer. While a removed tree is not collected its row says which it was; otherwise the
  *   roots that were told are compared with those that are there.
  */
+import { nextTurn } from '../../../core/async/next-turn.js'
 import { systemClock } from '../../../core/clock.js'
 import { storeClosed } from '../../checks.js'
 import type { HeadChange, HeadFollower, StoredHead } from '../../port.js'
@@ -26,7 +27,7 @@ export const headsTopic = 'heads'
 /** Commits of this time are read together. */
 const pauseMs = 5
 /** Heads that are read in one turn of the event loop. */
-const pageSize = 500
+const pageSize = 100
 
 function prepare(database: Database) {
   return {
@@ -44,7 +45,7 @@ function prepare(database: Database) {
     ),
     changed: database.query(
       `SELECT last, ${keyColumn('tid')}, ${headColumns}
-       FROM (SELECT max(position) AS last, tid AS of FROM journal WHERE position > ? GROUP BY tid)
+       FROM (SELECT max(position) AS last, tid AS of FROM journal NOT INDEXED WHERE position > ? GROUP BY tid)
        CROSS JOIN threads ON threads.tid = of
        WHERE ${notRemoved} ORDER BY last`,
     ),
@@ -194,8 +195,4 @@ export class LocalHeadFollower implements HeadFollower {
       return tidNow === tid && createdNow === createdAt ? [] : [root]
     })
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void systemClock.wakeAt(systemClock.now(), resolve))
 }

@@ -17,6 +17,7 @@ import { openDatabase } from './driver.js'
 import { refuseEmptied } from '../files/mark.js'
 import { makePrivate } from '../files/private-file.js'
 import type { Database } from './driver.js'
+import { map } from './mapping.js'
 import { blobKey, integer, integerColumn, bytesColumn, text, keyColumn } from './rows.js'
 import { emptyLog } from './writer.js'
 
@@ -162,8 +163,7 @@ async function openChecked(path: string, prepare: (database: Database, version: 
   try {
     database.pragma('busy_timeout = 5000')
     prepare(database, versionOf(database, path))
-    // Mapped memory halves the time of a cold read of a thread whose rows are scattered.
-    database.pragma('mmap_size = 268435456')
+    map(database)
     return database
   } catch (error) {
     database.close()

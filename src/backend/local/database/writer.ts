@@ -9,12 +9,14 @@
  * - The write-ahead log is checkpointed when the store is idle, and by another thread where it is long: a commit never
  *   waits for the disk but where its durability asks for that. A log that is very long is not written to until it was
  *   checkpointed whole, so that it begins anew: commits wait for that, the event loop does not.
+ * - A store that is idle keeps nothing of its file in memory.
  * - After `scrub` the log is truncated as soon as nobody reads from it; no reader is ever waited for.
  */
 import { systemClock } from '../../../core/clock.js'
 import { storeClosed } from '../../checks.js'
 import type { Checkpoint } from './checkpoint-thread.js'
 import type { Database, Query } from './driver.js'
+import { mapAnew } from './mapping.js'
 import { PartRefused, sqliteFailure } from './rows.js'
 
 interface Queued {
@@ -227,6 +229,7 @@ export class Writer {
 
   private tryCheckpoint(): void {
     try {
+      mapAnew(this.database)
       if (this.scrubbing) this.cut()
       else if (this.checkpointing || this.transactions >= manyWrites) this.startCheckpoint()
       else {

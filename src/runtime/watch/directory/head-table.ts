@@ -187,12 +187,12 @@ export class HeadTable {
   /** In slices of so many rows: others may go on where it yields, and the rows may change. */
   *completing(sliceRows: number): Generator<undefined, void> {
     const late = (this.#late = new Set())
-    const rows = [...this.#rows.values()]
+    const rows = this.#byBirth.slice()
     let linked = 0
     for (const index of yield* updateOrder(rows, sliceRows)) {
       if (++linked % sliceRows === 0) yield
       const row = rows[index]
-      if (row && !late.has(row)) this.#append(row)
+      if (row && !row.isGone && !late.has(row)) this.#append(row)
     }
     this.#isLinked = true
     this.#late = undefined
@@ -287,12 +287,23 @@ export class HeadTable {
     }
   }
 
-  /** Equal texts are one: a hundred thousand heads have few agents, statuses and tags. */
+  /**
+   * Equal texts are one: a hundred thousand heads have few agents, statuses and tags, and the ids in a path are those of
+   * other rows.
+   */
   #shared(head: StoredHead): StoredHead {
     const before = this.#rows.get(head.thread)?.head
     const tags = before && sameTexts(before.tags, head.tags) ? before.tags : head.tags.map((tag) => this.#text(tag))
-    const path = before && sameTexts(before.path, head.path) ? before.path : head.path.map((id) => this.#text(id))
-    return { ...head, agent: this.#text(head.agent), status: this.#text(head.status), tags, path }
+    const thread = before?.thread ?? head.thread
+    const path = before && sameTexts(before.path, head.path) ? before.path : head.path.map((id) => this.#id(id, thread))
+    const root = path[0] === head.root ? path[0] : head.root
+    const shared = { ...head, thread, agent: this.#text(head.agent), status: this.#text(head.status), root, tags, path }
+    const above = path.at(-2)
+    return above !== undefined && above === head.parent ? { ...shared, parent: above } : shared
+  }
+
+  #id(id: string, own: string): string {
+    return id === own ? own : (this.#rows.get(id)?.head.thread ?? id)
   }
 
   #text(text: string): string {

@@ -1,6 +1,6 @@
 /**
  * The order of updates of many rows, made in slices: others may go on where it yields. Pure; what it sorts by is taken
- * when it begins, so rows may change meanwhile.
+ * before it sorts, so rows may change meanwhile: whoever changes one puts it into its place afterwards.
  */
 import type { StoredHead } from '../../../backend/port.js'
 
@@ -19,6 +19,7 @@ export function* updateOrder(rows: readonly UpdatedRow[], sliceRows: number): Ge
   let to = new Uint32Array(rows.length)
   // By hand: `from` of a typed array takes ten times as long.
   for (let index = 0; index < rows.length; index++) {
+    if (index > 0 && index % sliceRows === 0) yield
     updated[index] = rows[index]?.head.updatedAt ?? 0
     born[index] = rows[index]?.born ?? 0
     from[index] = index

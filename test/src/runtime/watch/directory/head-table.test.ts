@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { HeadChange, StoredHead } from '../../../../../src/backend/port.js'
 import { HeadTable } from '../../../../../src/runtime/watch/directory/head-table.js'
+import { updateOrder } from '../../../../../src/runtime/watch/directory/update-order.js'
 import type { HeadQuery } from '../../../../../src/runtime/watch/directory/thread-query.js'
 import { head } from '../../../../contract/entries.js'
 import { times } from '../../../../helpers/soak.js'
@@ -153,6 +154,24 @@ describe('the table of heads', () => {
       }),
       { numRuns: times(100, 3_000) },
     )
+  })
+
+  it('the order of updates is made in slices, from the first row on', () => {
+    let looked = 0
+    const rows = Array.from({ length: 20 }, (_, n) => ({
+      born: n,
+      get head(): StoredHead {
+        looked++
+        return { ...head(`t${n}`, { updatedAt: 20 - n }), thread: `t${n}`, seq: 1 }
+      },
+    }))
+    const order = updateOrder(rows, 3)
+    let step = order.next()
+    for (let before = 0; !step.done; step = order.next()) {
+      expect(looked - before).toBeLessThanOrEqual(3)
+      before = looked
+    }
+    expect([...step.value]).toEqual(rows.map((_, n) => 19 - n))
   })
 
   it('walks an order where a list is long, and refuses a cursor of another order', () => {
