@@ -288,8 +288,8 @@ export class HeadTable {
   }
 
   /**
-   * Equal texts are one: a hundred thousand heads have few agents, statuses and tags, and the ids in a path are those of
-   * other rows.
+   * Equal texts are one: a hundred thousand heads have few agents, statuses and tags, and the ids in a path are those
+   * of other rows.
    */
   #shared(head: StoredHead): StoredHead {
     const before = this.#rows.get(head.thread)?.head
