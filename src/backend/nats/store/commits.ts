@@ -77,7 +77,7 @@ export class Commits {
 
   async #write(commit: SerializedCommit, head: Head | undefined, done: readonly number[]): Promise<CommitResult> {
     const { thread, expected, epoch, sends } = commit
-    if (this.#hasExpired(thread, epoch)) return this.#refused(thread)
+    if (this.#presence?.hasExpired(this.#partition(thread), epoch)) return this.#refused(thread)
     const known = this.#recall(commit) ?? (await this.#look(thread))
     if (known.seq !== expected || epoch < known.epoch) return this.#refused(thread)
     const position = head ? await this.#append(commit, head, known) : this.#position
@@ -111,13 +111,14 @@ export class Commits {
     this.#unmarked.delete(thread)
     const spilling = spill(payload, header.length * 2)
     const spilled = spilling instanceof Promise ? await spilling : spilling
+    const partition = this.#partition(thread)
     const last = await publish(connection, reader, {
       stream: subjects.streams.log,
-      subject: subjects.log(this.#partition(thread), root, thread),
+      subject: subjects.log(partition, root, thread),
       payload: spilled.payload,
       headers: { [noteHeader]: header, ...spilled.headers },
       expected: known.last,
-      mayWrite: () => !this.#hasExpired(thread, epoch),
+      mayWrite: () => !this.#presence?.hasExpired(partition, epoch),
     })
     this.#presence?.expireIfDead() // NC1: aborts the lease before anyone learns of the commit
     if (last === undefined) return undefined
@@ -151,12 +152,6 @@ export class Commits {
       }
     }
     // The next owner of the thread finds the mail in the journal.
-  }
-
-  /** Of a lease that has lapsed, everyone learns here. */
-  #hasExpired(thread: string, epoch: number): boolean {
-    this.#presence?.expireIfDead()
-    return this.#isExpired(thread, epoch)
   }
 
   #isExpired(thread: string, epoch: number): boolean {
