@@ -98,10 +98,12 @@ function publishAgain(
       return afterFailure(thrown)
     }
   }
-  let next = (): Promise<number | undefined> => {
+  const judgeFirst = (): Promise<number | undefined> => {
     next = attempt
     return afterFailure(why)
   }
+  // A broken connection is waited for: what was cut off is made again as soon as that is back.
+  let next = why instanceof ConnectionCut ? attempt : judgeFirst
   return connection.persist(`writing to ${subject}`, () => next(), until)
 }
 
