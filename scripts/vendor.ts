@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { BuildOptions, Plugin } from 'esbuild'
 import { z } from 'zod'
+import { longMessages } from './vendor-nats.js'
 import { exportsOfZod, namesOfZod } from './zod-names.js'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -154,7 +155,7 @@ const options: BuildOptions = {
   platform: 'node',
   target: 'node20',
   external: leftOut,
-  plugins: [byTheirNames, oneLanguage, oneShape],
+  plugins: [byTheirNames, oneLanguage, oneShape, longMessages],
   logLevel: 'error',
 }
 
@@ -218,6 +219,7 @@ const stamp = createHash('sha256')
     ]),
   )
   .update(await readFile(fileURLToPath(import.meta.url)))
+  .update(await readFile(fileURLToPath(new URL('./vendor-nats.ts', import.meta.url))))
   .digest('hex')
 const stampFile = join(root, 'dist/vendor.stamp')
 if (!existsSync(target) || !existsSync(stampFile) || (await readFile(stampFile, 'utf8')) !== stamp) {

@@ -274,7 +274,7 @@ export interface Signals {
 }
 
 export interface Blobs {
-  /** Gives the sha256 of the bytes in hex; resolves when they are durable. */
+  /** Gives the sha256 of the bytes in hex; resolves when they are durable. Parts may follow in the same memory. */
   put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
   /** Fails with BLOB_MISSING; also at the end of the stream, when the bytes do not have the hash. */
   get(hash: string): AsyncIterable<Uint8Array>

@@ -78,10 +78,15 @@ export function contentOf(value: string | Uint8Array, operation: FileOperation):
   return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.length, bytes }
 }
 
-function bytesOf(value: string | Uint8Array, operation: FileOperation, what = 'content'): Uint8Array {
+function bytesOf(value: string | Uint8Array, operation: FileOperation): Uint8Array {
+  return Uint8Array.from(bytesIn(value, operation, 'content'))
+}
+
+/** Not copied. */
+function bytesIn(value: string | Uint8Array, operation: FileOperation, what: string): Uint8Array {
   const wrong = noContent(value, what)
   if (wrong !== undefined) throw fileError('EINVAL', operation, wrong)
-  return typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : Uint8Array.from(value)
+  return typeof value === 'string' ? Buffer.from(value) : value
 }
 
 /** Why a value is not a content; undefined if it is one. */
@@ -125,12 +130,18 @@ export async function gather(
     )
   const first: Uint8Array[] = []
   let size = 0
+  let isLarge = false
+  let copy = new Uint8Array()
   const parts = (async function* () {
     for await (const part of content) {
-      const bytes = bytesOf(part, operation, 'each part of the content')
+      const bytes = bytesIn(part, operation, 'each part of the content')
       size += bytes.length
       onGrowth(size)
-      yield bytes
+      // Parts of a large content follow each other through one copy: memory that is new takes several times as long to
+      // fill, and whoever stores a stream has done with a part when it asks for the next.
+      if (!isLarge || copy.length < bytes.length) copy = new Uint8Array(bytes.length)
+      copy.set(bytes)
+      yield copy.subarray(0, bytes.length)
     }
   })()
   while (size <= largeBytes) {
@@ -138,6 +149,8 @@ export async function gather(
     if (part.done) return contentOf(Buffer.concat(first), operation)
     first.push(part.value)
   }
+  isLarge = true
+  copy = new Uint8Array() // the last one is still to be stored
   const whole = (async function* () {
     yield* first
     yield* parts

@@ -120,7 +120,7 @@ export interface FileSource {
   usage(): Promise<FileUsage>
   bytes(hash: string): Promise<Uint8Array>
   stream(hash: string): AsyncIterable<Uint8Array>
-  /** Stores a content that is too large to be kept until the call returns. */
+  /** Stores a content that is too large to be kept until the call returns; the next part may be in the same memory. */
   store(content: AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
   /** The time of changes: that of the step. */
   readonly at: number

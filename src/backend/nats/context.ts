@@ -9,6 +9,7 @@ import type { NatsBlobs } from './store/blobs.js'
 import type { ServerConnection } from './connection/connection.js'
 import type { Subjects } from './subjects.js'
 import type { StreamMessage, StreamReader } from './connection/read.js'
+import { bytesPerCharacter } from './connection/encoding.js'
 import { blobHeader } from './store/commit-message.js'
 
 export interface NatsContext {
@@ -20,29 +21,35 @@ export interface NatsContext {
   readonly blobs: NatsBlobs
   /** Throws STORE_CLOSED after `close`. */
   readonly assertOpen: () => void
-  /** Payload and headers for a message whose other headers have that many bytes. */
-  readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<SpilledBody>
+  /** Payload and headers for a message whose other headers have that many bytes; at once where it fits. */
+  readonly spill: (payload: Uint8Array | string, headerBytes: number) => SpilledBody | Promise<SpilledBody>
   /** The payload, also where it was spilled into a blob. */
   readonly payloadOf: (message: StreamMessage) => Promise<Uint8Array>
 }
 
 export interface SpilledBody {
-  readonly payload: Uint8Array
+  readonly payload: Uint8Array | string
   readonly headers: Readonly<Record<string, string>>
 }
 
+const noHeaders: SpilledBody['headers'] = {}
+
 /** Bytes for the server's and our small headers. */
 const margin = 2 * 1024
+
+async function spillInto(blobs: NatsBlobs, payload: Uint8Array | string): Promise<SpilledBody> {
+  const { hash } = await blobs.put(typeof payload === 'string' ? Buffer.from(payload) : payload)
+  return { payload: '', headers: { [blobHeader]: hash } }
+}
 
 export function createNatsContext(base: Omit<NatsContext, 'spill' | 'payloadOf'>): NatsContext {
   const { connection, blobs } = base
   return {
     ...base,
-    async spill(payload, headerBytes) {
+    spill(payload, headerBytes) {
       const room = (connection.nc.info?.max_payload ?? Infinity) - headerBytes - margin
-      if (payload.length <= room) return { payload, headers: {} }
-      const { hash } = await blobs.put(payload)
-      return { payload: new Uint8Array(), headers: { [blobHeader]: hash } }
+      const fits = payload.length * bytesPerCharacter <= room || Buffer.byteLength(payload) <= room
+      return fits ? { payload, headers: noHeaders } : spillInto(blobs, payload)
     },
     async payloadOf({ headers, data }) {
       const hash = headers.get(blobHeader)

@@ -7,12 +7,11 @@ export class SerialQueues {
   run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const result = before ? before.then(work) : work()
-    const ended = result.then(
-      () => undefined,
-      () => undefined,
-    )
+    const end = (): void => {
+      if (this.#last.get(key) === ended) this.#last.delete(key)
+    }
+    const ended = result.then(end, end)
     this.#last.set(key, ended)
-    void ended.then(() => this.#last.get(key) === ended && this.#last.delete(key))
     return result
   }
 

@@ -24,7 +24,7 @@ export function createStore(): MemoryStore {
     async put(bytes) {
       const parts: Uint8Array[] = []
       if (bytes instanceof Uint8Array) parts.push(bytes)
-      else for await (const part of bytes) parts.push(part)
+      else for await (const part of bytes) parts.push(Uint8Array.from(part)) // a source may fill its buffer again
       const whole = Buffer.concat(parts)
       const hash = createHash('sha256').update(whole).digest('hex')
       kept.set(hash, whole)

@@ -112,8 +112,7 @@ export class ServerConnection {
   /** One attempt. */
   ask<T>(attempt: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (!this.#open) return reject(storeClosed('nats'))
-      if (!this.#connected) return reject(new ConnectionCut())
+      if (!this.#isReady) return reject(this.#unready())
       this.#cuts.add(reject)
       attempt()
         .then(resolve, reject)
@@ -121,18 +120,30 @@ export class ServerConnection {
     })
   }
 
-  /** A request with one answer, such as writing a message; to be used within `ask` or `persist`. */
-  request(request: Omit<PendingRequest, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Requests['ask']> {
-    // A request whose answer is lost is repeated the sooner: a third of a long lease would be too long to wait for it.
-    return this.#requests.ask({ ...request, timeoutMs: Math.min(request.timeoutMs ?? requestMs, requestMs) })
+  /** One attempt of a request with one answer, such as writing a message. */
+  request(request: PendingRequest): ReturnType<Requests['ask']> {
+    return this.#isReady ? this.#requests.ask(request) : Promise.reject(this.#unready())
   }
 
-  /** A request with several answers; to be used within `ask` or `persist`. */
-  read(request: Pick<PendingRequest, 'subject' | 'payload'>, take: TakeAnswer): Promise<void> {
-    return this.#requests.read({ subject: request.subject, payload: request.payload, timeoutMs: requestMs }, take)
+  /** One attempt of a request with several answers. */
+  read(request: PendingRequest, take: TakeAnswer): Promise<void> {
+    return this.#isReady ? this.#requests.read(request, take) : Promise.reject(this.#unready())
   }
 
-  async persist<T>(what: string, attempt: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {
+  get #isReady(): boolean {
+    return this.#open && this.#connected
+  }
+
+  #unready(): Error {
+    return this.#open ? new ConnectionCut() : storeClosed('nats')
+  }
+
+  /** Until when what begins now is retried. */
+  patienceEnd(): number {
+    return steadyClock.now() + this.#patienceMs
+  }
+
+  async persist<T>(what: string, attempt: () => Promise<T>, until = this.patienceEnd()): Promise<T> {
     for (;;) {
       try {
         return await this.ask(attempt)
@@ -164,6 +175,7 @@ export class ServerConnection {
   async close(): Promise<void> {
     this.#open = false
     for (const cut of this.#cuts) cut(storeClosed('nats'))
+    this.#requests.close(storeClosed('nats'))
     for (const resume of this.#paused.splice(0)) resume()
     await this.nc.close()
   }
@@ -190,6 +202,7 @@ export class ServerConnection {
         if (this.#connected && this.#open) this.#reach('lost')
         this.#connected = false
         for (const cut of this.#cuts) cut(new ConnectionCut())
+        this.#requests.failAll(new ConnectionCut())
       } else if (type === 'reconnect') {
         this.#connected = true
         this.#reach('back')

@@ -8,12 +8,11 @@
  *   subject yet, which may be our own first attempt.
  * - Once `mayWrite` is false nothing is attempted any more; a message that was written before counts.
  */
-import { errors, headers, nuid } from '@nats-io/transport-node'
-import type { MsgHdrs } from '@nats-io/transport-node'
+import { errors, nuid } from '@nats-io/transport-node'
 import { PubHeaders } from '@nats-io/jetstream'
-import { defined } from '../../../core/defined.js'
 import { apiCode, ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
+import { encodeHeaders, encodeText, headerLine } from './encoding.js'
 import type { StreamMessage, StreamReader } from './read.js'
 
 export interface Publication {
@@ -31,6 +30,16 @@ export interface Publication {
   readonly mayWrite?: () => boolean
 }
 
+/** A message as it is sent, in every attempt. */
+interface Outgoing {
+  /** Absent where nobody will have to tell whether it is ours. */
+  readonly id: string | undefined
+  readonly subject: string
+  readonly payload: Uint8Array
+  readonly headers: Uint8Array | undefined
+  readonly timeoutMs: number | undefined
+}
+
 const idHeader = 'Skein-Id'
 const wrongLast: ReadonlySet<number> = new Set([10_071, 10_164])
 
@@ -40,38 +49,78 @@ export async function publish(
   reader: StreamReader,
   publication: Publication,
 ): Promise<number | undefined> {
-  const { stream, subject, payload, expected, until, timeoutMs, mayWrite = () => true } = publication
-  const id = nuid.next()
-  const messageHeaders = headersOf(id, publication)
+  const { mayWrite, until = connection.patienceEnd() } = publication
+  const outgoing = outgoingOf(publication)
+  if (mayWrite && !mayWrite()) return undefined
+  try {
+    const { seq } = await connection.request(outgoing)
+    return seq
+  } catch (thrown) {
+    return publishAgain({ connection, reader, publication, until }, outgoing, thrown)
+  }
+}
+
+interface Repetition {
+  readonly connection: ServerConnection
+  readonly reader: StreamReader
+  readonly publication: Publication
+  readonly until: number
+}
+
+/** After a first attempt that failed. */
+function publishAgain(
+  { connection, reader, publication, until }: Repetition,
+  outgoing: Outgoing,
+  why: unknown,
+): Promise<number | undefined> {
+  const { stream, subject, expected, mayWrite = () => true } = publication
+  const { id } = outgoing
   /** Attempts whose message may have been written. */
-  let doubtful = 0
+  let doubtful = 1
+  const afterFailure = async (thrown: unknown): Promise<number | undefined> => {
+    // Nobody has seen the message (the stream has no leader): it need not be read back.
+    if (thrown instanceof errors.NoRespondersError) doubtful--
+    if (!wrongLast.has(apiCode(thrown) ?? 0)) throw thrown
+    // An attempt of ours may have been written after our look and before this one.
+    const last = await reader.last(stream, subject, until)
+    if (!contradicts(last, expected)) throw new ConnectionCut('another write to the subject is under way')
+    return seqIfOurs(last, id)
+  }
   const attempt = async (): Promise<number | undefined> => {
     const found = doubtful > 0 && expected !== undefined ? await reader.last(stream, subject, until) : undefined
     const written = seqIfOurs(found, id)
     if (written !== undefined || !mayWrite()) return written
     doubtful++
     try {
-      const { seq } = await connection.request({ subject, payload, headers: messageHeaders, ...defined({ timeoutMs }) })
+      const { seq } = await connection.request(outgoing)
       return seq
     } catch (thrown) {
-      // Nobody has seen the message (the stream has no leader): it need not be read back.
-      if (thrown instanceof errors.NoRespondersError) doubtful--
-      if (!wrongLast.has(apiCode(thrown) ?? 0)) throw thrown
-      // An attempt of ours may have been written after our look and before this one.
-      const last = await reader.last(stream, subject, until)
-      if (!contradicts(last, expected)) throw new ConnectionCut('another write to the subject is under way')
-      return seqIfOurs(last, id)
+      return afterFailure(thrown)
     }
   }
-  return connection.persist(`writing to ${subject}`, attempt, until)
+  const judgeFirst = (): Promise<number | undefined> => {
+    next = attempt
+    return afterFailure(why)
+  }
+  // A broken connection is waited for: what was cut off is made again as soon as that is back.
+  let next = why instanceof ConnectionCut ? attempt : judgeFirst
+  return connection.persist(`writing to ${subject}`, () => next(), until)
 }
 
-function headersOf(id: string, { headers: more = {}, expected }: Publication): MsgHdrs {
-  const made = headers()
-  made.set(idHeader, id)
-  if (expected !== undefined) made.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expected))
-  for (const [name, value] of Object.entries(more)) made.set(name, value)
-  return made
+/** A message that may be written twice has no id, and so often no headers, which its reader would have to read. */
+function outgoingOf({ subject, payload, headers, expected, timeoutMs }: Publication): Outgoing {
+  const id = expected === undefined ? undefined : nuid.next()
+  let lines = ''
+  if (id !== undefined)
+    lines = headerLine(idHeader, id) + headerLine(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expected))
+  if (headers) for (const name in headers) lines += headerLine(name, headers[name] ?? '')
+  return {
+    id,
+    subject,
+    payload: typeof payload === 'string' ? encodeText(payload) : payload,
+    headers: lines === '' ? undefined : encodeHeaders(lines),
+    timeoutMs,
+  }
 }
 
 /** Whether the last message of the subject, or that there is none any more, shows that another one was expected. */
@@ -79,6 +128,6 @@ function contradicts(last: StreamMessage | undefined, expected = 0): boolean {
   return last ? last.seq > expected : expected > 0
 }
 
-function seqIfOurs(message: StreamMessage | undefined, id: string): number | undefined {
-  return message?.headers.get(idHeader) === id ? message.seq : undefined
+function seqIfOurs(message: StreamMessage | undefined, id: string | undefined): number | undefined {
+  return id !== undefined && message?.headers.get(idHeader) === id ? message.seq : undefined
 }

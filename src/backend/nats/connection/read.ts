@@ -9,7 +9,7 @@
  * - The consumer of a scan may read from a replica that is behind: where it has not seen `upTo` the scan is repeated,
  *   and `rest` asks the leader for what a scan has not given.
  */
-import { headers as noHeaders, nanos } from '@nats-io/transport-node'
+import { headers, nanos } from '@nats-io/transport-node'
 import type { Msg } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
@@ -49,6 +49,7 @@ interface ScanProgress {
   readonly batch: readonly StreamMessage[]
 }
 
+const noHeaders = headers()
 const askAgainMs = 1_000
 const batchSize = 500
 /** So that long messages do not pile up in memory. */
@@ -262,7 +263,7 @@ export function toMessage(
     delivered: Number(tokens[first + 4]),
     pending: Number(tokens[first + 6]),
     at: Number(tokens[first + 5]) / 1e6,
-    headers: message.headers ?? noHeaders(),
+    headers: message.headers ?? noHeaders,
     data: message.data,
   }
 }

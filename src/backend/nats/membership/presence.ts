@@ -71,6 +71,12 @@ export class Presence {
     if (!this.#closed && steadyClock.now() >= this.#until) this.#die()
   }
 
+  /** Both: loses all leases if the presence has lapsed, and tells whether this epoch may not write any more. */
+  hasExpired(partition: number, epoch: number): boolean {
+    this.expireIfDead()
+    return this.held.holds(partition, epoch) ? this.#closed || this.#id === '' : this.held.wasOurs(partition, epoch)
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelRenewal?.()

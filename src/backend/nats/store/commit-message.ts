@@ -13,6 +13,7 @@ import { damagedHead, mailText } from '../../checks.js'
 import { toStoredHead } from '../../head-schema.js'
 import type { Commit, Entry, Head, Send, StoredEntry, StoredHead } from '../../port.js'
 import { idIn, rootIn } from '../subjects.js'
+import { bytesPerCharacter } from '../connection/encoding.js'
 import type { StreamMessage } from '../connection/read.js'
 
 /** Mail as text, so that a sender that changes its value later changes nothing here. */
@@ -29,7 +30,7 @@ interface Tail {
 
 export interface PackedCommit {
   readonly header: string
-  readonly payload: Uint8Array
+  readonly payload: string
 }
 
 /** What the header of a commit says. */
@@ -74,16 +75,21 @@ export function serializeMail(send: Send): SerializedMail {
   return { to: send.to, mail: `{"id":${JSON.stringify(send.id)},"body":${mailText(send)}}` }
 }
 
-export interface PackOptions {
-  readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<CommitNote, 'removed'>
-  readonly head: Head
+/** A commit without the mail that it finishes. */
+export interface SerializedCommit extends Pick<Commit, 'thread' | 'expected' | 'epoch'>, Pick<CommitNote, 'removed'> {
+  readonly entry?: Entry | undefined
   readonly sends: readonly SerializedMail[]
+}
+
+export interface PackOptions {
+  readonly commit: SerializedCommit
+  readonly head: Head
   readonly born: number
   readonly snapshot: boolean
 }
 
-export function packCommit({ commit, head, sends, born, snapshot }: PackOptions): PackedCommit {
-  const { thread, expected, epoch, entry, removed } = commit
+export function packCommit({ commit, head, born, snapshot }: PackOptions): PackedCommit {
+  const { thread, expected, epoch, entry, sends, removed } = commit
   const text = entry?.body ?? ''
   const bytes = Buffer.byteLength(text)
   // Fields without a value are left out of the text. No spread: this runs with every commit.
@@ -99,9 +105,10 @@ export function packCommit({ commit, head, sends, born, snapshot }: PackOptions)
   }
   const short = JSON.stringify(note)
   const headText = JSON.stringify(head)
-  const long = Buffer.byteLength(headText) + short.length > longestHeader
+  const length = headText.length + short.length
+  const long = length * bytesPerCharacter > longestHeader && Buffer.byteLength(headText) + short.length > longestHeader
   const rest = sends.length > 0 || long ? tailText(sends, long ? headText : undefined) : ''
-  return { header: long ? short : `${short.slice(0, -1)},"head":${headText}}`, payload: Buffer.from(text + rest) }
+  return { header: long ? short : `${short.slice(0, -1)},"head":${headText}}`, payload: text + rest }
 }
 
 /** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */

@@ -22,7 +22,7 @@ import { partitionOf } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { StreamMessage } from '../connection/read.js'
 import { noteHeader, noteOfCommit, packCommit, serializeMail, tailOfCommit } from './commit-message.js'
-import type { SerializedMail } from './commit-message.js'
+import type { SerializedCommit, SerializedMail } from './commit-message.js'
 import { knownFrom, readLeftBehind } from './left-behind.js'
 import type { KnownThread, LeftBehind } from './left-behind.js'
 
@@ -37,7 +37,7 @@ interface Unmarked {
   readonly epoch: number
 }
 
-type SerializedCommit = Omit<Commit, 'sends'> & { readonly sends: readonly SerializedMail[]; readonly removed?: true }
+const noMail: readonly SerializedMail[] = []
 
 const knownThreads = 20_000
 /** A journal of so many records is read as quickly as a snapshot. */
@@ -68,22 +68,25 @@ export class Commits {
 
   async commit(commit: Commit): Promise<CommitResult> {
     checkCommit(commit)
-    const serialized: SerializedCommit = { ...commit, sends: commit.sends.map(serializeMail) }
-    return this.#queues.run(commit.thread, () => this.#write(serialized))
+    // No spread: this runs with every commit.
+    const { thread, expected, epoch, entry, head, sends, done } = commit
+    const mails = sends.length > 0 ? sends.map(serializeMail) : noMail
+    const serialized: SerializedCommit = { thread, expected, epoch, entry, sends: mails }
+    return this.#queues.run(thread, () => this.#write(serialized, head, done))
   }
 
-  async #write(commit: SerializedCommit): Promise<CommitResult> {
-    const { thread, expected, epoch, head, sends, done } = commit
-    this.#presence?.expireIfDead()
-    if (this.#isExpired(thread, epoch)) return this.#refused(thread)
+  async #write(commit: SerializedCommit, head: Head | undefined, done: readonly number[]): Promise<CommitResult> {
+    const { thread, expected, epoch, sends } = commit
+    if (this.#presence?.hasExpired(this.#partition(thread), epoch)) return this.#refused(thread)
     const known = this.#recall(commit) ?? (await this.#look(thread))
     if (known.seq !== expected || epoch < known.epoch) return this.#refused(thread)
     const position = head ? await this.#append(commit, head, known) : this.#position
     if (position === undefined) return this.#refused(thread)
     this.#position = Math.max(this.#position, position)
     if (sends.length > 0) await this.#send(commit, head && { head, last: position, epoch })
-    const finished = await this.#mailbox.finish(thread, done)
-    return { ok: true, position, ...finished }
+    if (done.length === 0) return { ok: true, position }
+    const { finished } = await this.#mailbox.finish(thread, done)
+    return finished ? { ok: true, position, finished } : { ok: true, position }
   }
 
   /** What is known without asking the server; undefined: it must be asked. */
@@ -96,27 +99,26 @@ export class Commits {
   }
 
   /** The message's sequence; undefined when it was refused. */
-  async #append(commit: Omit<SerializedCommit, 'done'>, head: Head, known: KnownThread): Promise<number | undefined> {
+  async #append(commit: SerializedCommit, head: Head, known: KnownThread): Promise<number | undefined> {
     const { connection, reader, subjects, spill, blobs } = this.#context
-    const { thread, sends, expected, epoch, entry } = commit
+    const { thread, expected, epoch, entry } = commit
     const snapshot = known.snapshot || this.#snapshots.has(thread)
-    const { header, payload } = packCommit({ commit, head, sends, born: known.born, snapshot })
+    const { header, payload } = packCommit({ commit, head, born: known.born, snapshot })
     const putsUnderWay = blobs.settled()
     if (putsUnderWay) await putsUnderWay // whoever sees the commit sees the blobs that were put before it
     const root = known.root || head.root
     this.#known.delete(thread) // until the outcome is known
     this.#unmarked.delete(thread)
-    const spilled = await spill(payload, header.length * 2)
-    this.#presence?.expireIfDead()
-    if (this.#isExpired(thread, epoch)) return undefined
-    const subject = subjects.log(this.#partition(thread), root, thread)
+    const spilling = spill(payload, header.length * 2)
+    const spilled = spilling instanceof Promise ? await spilling : spilling
+    const partition = this.#partition(thread)
     const last = await publish(connection, reader, {
       stream: subjects.streams.log,
-      subject,
+      subject: subjects.log(partition, root, thread),
       payload: spilled.payload,
-      headers: { ...spilled.headers, [noteHeader]: header },
+      headers: { [noteHeader]: header, ...spilled.headers },
       expected: known.last,
-      mayWrite: () => !this.#isExpired(thread, epoch),
+      mayWrite: () => !this.#presence?.hasExpired(partition, epoch),
     })
     this.#presence?.expireIfDead() // NC1: aborts the lease before anyone learns of the commit
     if (last === undefined) return undefined

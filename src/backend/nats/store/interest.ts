@@ -40,6 +40,7 @@ export interface Interest {
 export function createInterest(connection: ServerConnection, subjects: Subjects): Interest {
   const own = new OwnInterest(connection, subjects)
   const others = new OthersInterest()
+  /** 0 when it is certain: this is asked with every commit. */
   let certainAt = 0
   const ask = (): void => {
     certainAt = steadyClock.now() + answeredMs
@@ -49,8 +50,12 @@ export function createInterest(connection: ServerConnection, subjects: Subjects)
   const stopAsking = connection.onReconnect(ask)
   const stopSweeping = every(repeatMs, () => others.sweep())
   ask()
+  const isUncertain = (): boolean => {
+    if (certainAt > 0 && steadyClock.now() >= certainAt) certainAt = 0
+    return certainAt > 0
+  }
   return {
-    heard: (topic) => others.heard(topic) || steadyClock.now() < certainAt,
+    heard: (topic) => others.heard(topic) || isUncertain(),
     began: (topic) => own.began(topic),
     ended: (topic) => own.ended(topic),
     stop() {

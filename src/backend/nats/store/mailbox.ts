@@ -58,6 +58,8 @@ export class NatsMailbox implements Mailbox {
 
   /** In order, all of them durable when it resolves. */
   async post(sends: readonly SerializedMail[]): Promise<void> {
+    const [only, another] = sends
+    if (only && !another) return this.#postTo(only.to, [only.mail])
     const receivers = new Map<string, string[]>()
     for (const { to, mail } of sends) {
       const mails = receivers.get(to) ?? []
@@ -70,12 +72,13 @@ export class NatsMailbox implements Mailbox {
   async #postTo(to: string, mails: readonly string[]): Promise<void> {
     const { connection, reader, subjects, partitions, spill } = this.#context
     for (let at = 0; at < mails.length; at += mailsPerMessage) {
-      const text = Buffer.from(`[${mails.slice(at, at + mailsPerMessage).join(',')}]`)
-      const message = await spill(text, 0)
+      const spilling = spill(`[${mails.slice(at, at + mailsPerMessage).join(',')}]`, 0)
+      const { payload, headers } = spilling instanceof Promise ? await spilling : spilling
       await publish(connection, reader, {
         stream: subjects.streams.mail,
         subject: subjects.mail(partitionOf(to, partitions), to),
-        ...message,
+        payload,
+        headers,
       })
     }
   }
@@ -199,13 +202,14 @@ export class NatsMailbox implements Mailbox {
     const { seqs, all } = box?.done(numbers) ?? { seqs: [], all: false }
     if (box?.empty) boxes.delete(thread)
     if (seqs.length === 0) return {}
-    const finished = this.#remove(all ? () => this.#purge(thread, Math.max(...seqs)) : () => this.#delete(seqs))
+    const finished = this.#remove(() => (all ? this.#purge(thread, Math.max(...seqs)) : this.#delete(seqs)))
     if (!followed) {
       await finished
       return {}
     }
     this.#removing.set(finished, partition)
-    void finished.catch(() => undefined).finally(() => this.#removing.delete(finished))
+    const end = (): void => void this.#removing.delete(finished)
+    finished.then(end, end)
     return { finished }
   }
 
@@ -213,24 +217,38 @@ export class NatsMailbox implements Mailbox {
   #purge(thread: string, last: number): Promise<unknown> {
     const { connection, subjects, partitions } = this.#context
     const filter = subjects.mail(partitionOf(thread, partitions), thread)
-    return connection.jsm.streams.purge(subjects.streams.mail, { filter, seq: last + 1 })
+    return connection.request({
+      subject: `$JS.API.STREAM.PURGE.${subjects.streams.mail}`,
+      payload: JSON.stringify({ filter, seq: last + 1 }),
+    })
   }
 
   #delete(seqs: readonly number[]): Promise<unknown> {
+    const [only, another] = seqs
+    return only !== undefined && another === undefined
+      ? this.#deleteOne(only)
+      : Promise.all(seqs.map((seq) => this.#deleteOne(seq)))
+  }
+
+  async #deleteOne(seq: number): Promise<void> {
     const { connection, subjects } = this.#context
     const subject = `$JS.API.STREAM.MSG.DELETE.${subjects.streams.mail}`
-    return Promise.all(
-      seqs.map((seq) =>
-        connection.request({ subject, payload: JSON.stringify({ seq, no_erase: true }) }).catch((thrown: unknown) => {
-          if (!isNotFound(thrown)) throw thrown
-        }),
-      ),
-    )
+    try {
+      await connection.request({ subject, payload: `{"seq":${seq},"no_erase":true}` })
+    } catch (thrown) {
+      if (!isNotFound(thrown)) throw thrown
+    }
   }
 
   /** Retried for as long as the store is open. */
   async #remove(attempt: () => Promise<unknown>): Promise<void> {
     const { connection, assertOpen } = this.#context
+    try {
+      await attempt()
+      return
+    } catch {
+      assertOpen() // else again, below: there errors are told apart
+    }
     for (;;) {
       try {
         await connection.persist('removing mail', attempt)
@@ -258,10 +276,26 @@ function isNotFound(thrown: unknown): boolean {
   return thrown instanceof Error && /no message found|message not found/.test(thrown.message)
 }
 
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString()
+}
+
+/** As the schema says, which is for all others: this is asked of every mail. */
+function areMails(given: unknown): given is Mail[] {
+  return (
+    Array.isArray(given) &&
+    given.every((mail: unknown) => {
+      if (typeof mail !== 'object' || mail === null || !('id' in mail) || typeof mail.id !== 'string') return false
+      return 'body' in mail
+    })
+  )
+}
+
 /** A message that is no mail, or has lost its text, is one mail that its thread will refuse. */
 function mailsIn({ seq }: StreamMessage, payload: Uint8Array): Mail[] {
   try {
-    return mailSchema.parse(JSON.parse(Buffer.from(payload).toString()))
+    const given: unknown = JSON.parse(textOf(payload))
+    return areMails(given) ? given : mailSchema.parse(given)
   } catch {
     return [{ id: `lost-${seq}`, body: null }]
   }
