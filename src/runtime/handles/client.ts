@@ -117,52 +117,58 @@ export interface SkeinClient {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const createSchema = z.strictObject({
-  agent: z.union(
-    [
-      z.string().min(1),
-      z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name),
-    ],
-    'must be an agent, or its name',
-  ),
-  id: z
-    .string()
-    .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"')
-    .optional(),
-  tags: z.array(z.string().min(1)).optional(),
-  files: z
-    .record(
-      z.string(),
-      z.custom<string | Uint8Array>((value) => noContent(value) === undefined, {
-        error: ({ input }) => noContent(input) ?? '',
-      }),
-    )
-    .optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  budget: budgetSchema.optional(),
-  context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
-  signal: z.instanceof(AbortSignal).optional(),
-})
+const createSchema = lazy(() =>
+  z.strictObject({
+    agent: z.union(
+      [
+        z.string().min(1),
+        z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name),
+      ],
+      'must be an agent, or its name',
+    ),
+    id: z
+      .string()
+      .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"')
+      .optional(),
+    tags: z.array(z.string().min(1)).optional(),
+    files: z
+      .record(
+        z.string(),
+        z.custom<string | Uint8Array>((value) => noContent(value) === undefined, {
+          error: ({ input }) => noContent(input) ?? '',
+        }),
+      )
+      .optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    budget: budgetSchema.optional(),
+    context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+  }),
+)
 
 export const keyFields = {
-  key: z
-    .custom<KeyInput>(
-      (value) => ['string', 'function'].includes(typeof value),
-      'must be text, or a function that gives it',
-    )
-    .optional(),
-  keyFile: z.string().min(1).optional(),
+  key: () =>
+    z
+      .custom<KeyInput>(
+        (value) => ['string', 'function'].includes(typeof value),
+        'must be text, or a function that gives it',
+      )
+      .optional(),
+  keyFile: () => z.string().min(1).optional(),
 }
 
-export const storeSchema = z.custom<Store>(
-  (value) => isObject(value) && typeof value['open'] === 'function',
-  'must be memory(), local(folder) or nats(options)',
+export const storeSchema = lazy(() =>
+  z.custom<Store>(
+    (value) => isObject(value) && typeof value['open'] === 'function',
+    'must be memory(), local(folder) or nats(options)',
+  ),
 )
 
 const connectSchema = lazy(() =>
   z.strictObject({
-    ...keyFields,
-    backend: storeSchema,
+    key: keyFields.key(),
+    keyFile: keyFields.keyFile(),
+    backend: storeSchema(),
     traces: z.boolean().optional(),
     clock: z.custom<Clock>().optional(),
     random: z.custom<Random>().optional(),
@@ -224,7 +230,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
           budget,
           context,
           signal,
-        } = checkOptions(createSchema, options, 'threads.create')
+        } = checkOptions(createSchema(), options, 'threads.create')
         const wanted = { id, agent, tags, files, env, ...defined({ budget, context, signal }) }
         return createThread(services, (await createOnce(services, wanted)) ?? threadMissing(id))
       },
