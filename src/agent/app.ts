@@ -35,7 +35,7 @@ import type { Skill, SkillsetDefinition } from './skills.js'
 import { checkEffect, checkShape, ignoresKey } from './checks/tools.js'
 import { keeperOf, shortSecrets } from './variables.js'
 
-export { isDefinition } from './forms.js'
+export { isDefinition } from './lookalike.js'
 export { lookalike } from './lookalike.js'
 
 type JsonSchema = { readonly [key: string]: Json }

@@ -337,15 +337,6 @@ export const forms = {
   ),
 } satisfies Readonly<Record<Definition['kind'], FieldForm>>
 
-export function isDefinition(value: unknown): value is Definition {
-  return (
-    isObject(value) &&
-    typeof value['kind'] === 'string' &&
-    Object.hasOwn(forms, value['kind']) &&
-    typeof value['name'] === 'string'
-  )
-}
-
 /** The fields of prompts, agents and their sides. */
 export const fieldNames = {
   prompt: () => forms.prompt.names,

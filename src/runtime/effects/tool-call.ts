@@ -24,7 +24,6 @@ import type { Returned } from '../../pool/port.js'
 import { archiveResult, isLong } from './long-results.js'
 import { CallJob, CallMeter, CallOutput } from './tool-job.js'
 import { recordOutsideCall } from '../resolve/hooked-calls.js'
-import { mergeChildFiles } from './merge-child-files.js'
 import { maskReturned } from '../secrets/mask.js'
 import type { EffectOwner, RunningEffect, Services } from '../services.js'
 import type { OrphanedCall } from './orphaned-calls.js'
@@ -89,8 +88,10 @@ async function carryOut(
   { effect, slot }: { readonly effect: CallStart; readonly slot: Slot },
 ): Promise<Landing> {
   const { step, index, recovered } = effect
-  if (slot.join)
+  if (slot.join) {
+    const { mergeChildFiles } = await import('./merge-child-files.js')
     return { kind: 'returned', step, index, landed: await mergeChildFiles(services.blobs, job.state, slot) }
+  }
   // Unsealed before the body begins: a value that cannot be read is no failure of the call (VQ2: it stops the thread).
   const { env: _ } = job
   const effectful = slot.call.sideEffect && !slot.answer

@@ -43,7 +43,6 @@ import type { ToolContexts } from './sent-message.js'
 import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 import { createThread, eventsOf } from './thread.js'
-import { diffThreads } from './travel/diff.js'
 import type { DiffOptions, ThreadAt, ThreadDiff } from './travel/diff.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
@@ -243,7 +242,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),
     effects: createEffects(services),
-    diff: (a, b, options) => diffThreads(backend, { a, b }, options),
+    diff: async (a, b, options) => (await import('./travel/diff.js')).diffThreads(backend, { a, b }, options),
     events: ({ root, ...options }) => eventsOf(services, { root }, options),
     modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {
