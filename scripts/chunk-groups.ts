@@ -81,11 +81,11 @@ export function loadedBefore(modules: Modules, doors: readonly string[]): Readon
   const found = new Map(
     [...loaded].map(([entry, before]) => [entry, [...before].filter((part) => !within(entry, part))]),
   )
-  // Words that a host shares with others go with the definitions: each would be a file of its own.
+  // Words and own tools that a host shares with others go with the definitions: each would be a file of its own.
   const others = [...loaded].flatMap(([entry, before]) =>
     [bodies, client, host].some((part) => before.has(part)) ? [] : [closures.get(entry)],
   )
   const isShared = (module: string): boolean =>
-    module.startsWith('src/core/') && others.some((closure) => closure?.has(module))
+    /^src\/(?:core|tools\/own)\//.test(module) && others.some((closure) => closure?.has(module))
   return found.set(definitions, [...(closures.get(host) ?? [])].filter(isShared))
 }

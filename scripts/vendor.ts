@@ -145,6 +145,26 @@ const oneShape: Plugin = {
   },
 }
 
+/**
+ * zod writes and compiles a parser for a schema before it first parses with it, which takes as long as a few hundred
+ * parses without one. A process that has just started parses with most schemas a few times.
+ */
+const parsesBefore = 16
+
+const compiledLater: Plugin = {
+  name: 'compiled-later',
+  setup(building) {
+    building.onLoad({ filter: /\/zod\/v4\/core\/schemas\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      const [before, between, after, ...more] = text.split(/let fastpass;|(?<=ctx\.jitless !== true)\) \{/)
+      if (between === undefined || after === undefined || more.length > 0)
+        throw new Error(`${path} compiles parsers in another way`)
+      const isDue = `(fastpass || ++timesParsed > ${parsesBefore})`
+      return { contents: `${before}let fastpass, timesParsed = 0;${between} && ${isDue}) {${after}` }
+    })
+  },
+}
+
 const options: BuildOptions = {
   outdir: target,
   absWorkingDir: root,
@@ -155,7 +175,7 @@ const options: BuildOptions = {
   platform: 'node',
   target: 'node20',
   external: leftOut,
-  plugins: [byTheirNames, oneLanguage, oneShape, longMessages],
+  plugins: [byTheirNames, oneLanguage, oneShape, longMessages, compiledLater],
   logLevel: 'error',
 }
 

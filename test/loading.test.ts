@@ -73,6 +73,30 @@ it('O1: where nobody observes, nothing of tracing, metrics and logs is loaded', 
   expect(modules.filter((name) => /\/observe[/.]/.test(name))).toEqual([])
 })
 
+it('E7: a schema is compiled when it has parsed for a while, and parses alike before and after', async () => {
+  const program = `
+    const { strictObject, string } = await import('./dist/vendor/zod.js')
+    const schema = strictObject({ a: string(), b: string().optional() })
+    const compiled = []
+    const Made = Function
+    globalThis.Function = function (...parts) {
+      compiled.push(parts.at(-1))
+      return new Made(...parts)
+    }
+    const told = []
+    for (let count = 0; count < 40; count++) {
+      const { data } = schema.safeParse({ a: 'x' })
+      const { error } = schema.safeParse({ a: 1, c: 2 })
+      told.push(JSON.stringify([data, error.issues]))
+      if (count === 7) console.log(compiled.length)
+    }
+    console.log(compiled.length, new Set(told).size, told[0])`
+  const { stdout } = await run(['--input-type=module', '-e', program])
+  const [first, last = ''] = stdout.split('\n')
+  expect(first).toBe('0')
+  expect(last).toMatch(/^1 1 .*invalid_type.*unrecognized_keys/)
+})
+
 it('E5, E7: what speaks MCP is loaded when it is used, not with the server', async () => {
   const loaded = await packagesOf(`import 'skein'; import 'skein/server'`)
   expect(loaded).toEqual(['@hono/node-server', 'hono', 'zod.js'])

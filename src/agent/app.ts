@@ -30,12 +30,12 @@ import { checkMentions } from './checks/mentions.js'
 import type { Claim, MentionChecks } from './checks/mentions.js'
 import { checkShown } from './prompt-parts.js'
 import { isReserved } from './checks/reserved.js'
-import { checkForm } from './schema.js'
+import { checkForm } from './checks/form.js'
 import type { Skill, SkillsetDefinition } from './skills.js'
 import { checkEffect, checkShape, ignoresKey } from './checks/tools.js'
 import { keeperOf, shortSecrets } from './variables.js'
 
-export { isDefinition } from './schema.js'
+export { isDefinition } from './lookalike.js'
 export { lookalike } from './lookalike.js'
 
 type JsonSchema = { readonly [key: string]: Json }

@@ -1,5 +1,6 @@
 /** How long a conversation may become for the model of a prompt, in tokens (L3). */
 import { z } from 'zod'
+import { lazy } from '../core/schema.js'
 import type { Definitions } from './app.js'
 import type { PromptDefinition } from './define.js'
 
@@ -8,28 +9,29 @@ export interface ContextLimits {
   readonly target: number
 }
 
-export const tokenCount = z.number().int().positive()
-const options = z
-  .strictObject({
-    triggerTokens: tokenCount.optional(),
-    targetTokens: tokenCount.optional(),
-    summary: z
-      .union([
-        z.literal(false),
-        z.strictObject({
-          model: z.string().min(1, 'it is empty').optional(),
-          prompt: z.string().min(1, 'it is empty').optional(),
-        }),
-      ])
-      .optional(),
-  })
-  .refine(
-    ({ triggerTokens = Infinity, targetTokens = 0 }) => targetTokens < triggerTokens,
-    'targetTokens must be less than triggerTokens',
-  )
+export const tokenCount = lazy(() => z.number().int().positive())
+const options = () =>
+  z
+    .strictObject({
+      triggerTokens: tokenCount().optional(),
+      targetTokens: tokenCount().optional(),
+      summary: z
+        .union([
+          z.literal(false),
+          z.strictObject({
+            model: z.string().min(1, 'it is empty').optional(),
+            prompt: z.string().min(1, 'it is empty').optional(),
+          }),
+        ])
+        .optional(),
+    })
+    .refine(
+      ({ triggerTokens = Infinity, targetTokens = 0 }) => targetTokens < triggerTokens,
+      'targetTokens must be less than triggerTokens',
+    )
 
 /** The form of `context` of a prompt. */
-export const contextForm = z.union([z.literal(false), options])
+export const contextForm = lazy(() => z.union([z.literal(false), options()]))
 
 const triggerShare = 0.75
 const targetShare = 0.4

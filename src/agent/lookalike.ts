@@ -1,8 +1,9 @@
 /**
- * Plain objects that were meant as definitions: they have the fields of one but no `kind`, because they were not
- * passed to `defineTool`, `definePrompt`, `defineAgent` or `defineHook` (DE1: a definition is known by its `kind`).
+ * What is a definition, and plain objects that were meant as one: they have its fields but no `kind`, because they were
+ * not passed to `defineTool`, `definePrompt`, `defineAgent` or `defineHook` (DE1: a definition is known by its `kind`).
  */
 import { isObject } from '../core/json.js'
+import type { Definition } from './define.js'
 
 export interface Lookalike {
   readonly kind: 'tool' | 'prompt' | 'agent' | 'hook'
@@ -41,4 +42,25 @@ const shapes: readonly Shape[] = [
 
 export function lookalike(value: unknown): Lookalike | undefined {
   return isObject(value) && value['kind'] === undefined ? shapes.find(({ is }) => is(value)) : undefined
+}
+
+const kinds: ReadonlySet<string> = new Set<Definition['kind']>([
+  'tool',
+  'prompt',
+  'model',
+  'agent',
+  'hook',
+  'endpoint',
+  'mcp',
+  'skillset',
+])
+
+/** Workers ask it of all that an app exports, and know nothing of forms. */
+export function isDefinition(value: unknown): value is Definition {
+  return (
+    isObject(value) &&
+    typeof value['kind'] === 'string' &&
+    kinds.has(value['kind']) &&
+    typeof value['name'] === 'string'
+  )
 }

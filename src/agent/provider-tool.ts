@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Json } from '../core/json.js'
+import { lazy } from '../core/schema.js'
 
 /** The provider's tool, by the id of the provider's package, and its settings. */
 export interface ProviderRun {
@@ -24,7 +25,9 @@ export interface ProviderTool {
 /** The provider checks the args of its own calls. */
 export const providerArgs = z.looseObject({})
 
-export const providerRunSchema = z.strictObject({
-  id: z.string().regex(/^[\w-]+\.[\w.-]+$/, 'must be the id of a provider’s tool: <provider>.<tool>'),
-  args: z.record(z.string(), z.json()).optional(),
-})
+export const providerRunSchema = lazy(() =>
+  z.strictObject({
+    id: z.string().regex(/^[\w-]+\.[\w.-]+$/, 'must be the id of a provider’s tool: <provider>.<tool>'),
+    args: z.record(z.string(), z.json()).optional(),
+  }),
+)

@@ -8,6 +8,7 @@ import type { Message } from '../core/records/message.js'
 import type { FinishReason } from '../core/records/record.js'
 import { maxToolRoundsSchema, stopConditionSchema } from '../core/records/stop.js'
 import type { StopCondition } from '../core/records/stop.js'
+import { lazy } from '../core/schema.js'
 import type { Usage } from '../core/usage.js'
 import { nameOf } from './naming.js'
 import type { NameOr } from './naming.js'
@@ -95,9 +96,11 @@ function isList(stopWhen: PromptStopWhen): stopWhen is readonly (StopCondition |
   return Array.isArray(stopWhen)
 }
 
-const rounds = z.custom<MaxToolRounds>(
-  (value) => typeof value === 'function' || maxToolRoundsSchema.safeParse(value).success,
-  'must be a whole number from 0, or a function (turn) => boolean',
+const rounds = lazy(() =>
+  z.custom<MaxToolRounds>(
+    (value) => typeof value === 'function' || maxToolRoundsSchema.safeParse(value).success,
+    'must be a whole number from 0, or a function (turn) => boolean',
+  ),
 )
 
 /** One condition, or a list: a mistake in it is told with the helpers that there are. */
@@ -107,18 +110,20 @@ export const stopWhenSchema = z.union(
     'number above 0, or a list of them',
 )
 
-const stopFunction = z.custom<StopFunction>((value) => typeof value === 'function')
-const promptCondition = z.union([stopConditionSchema, stopFunction])
+const promptCondition = lazy(() =>
+  z.union([stopConditionSchema, z.custom<StopFunction>((value) => typeof value === 'function')]),
+)
 
 /** The fields of a prompt that say when its turns stop. */
 export const stopForms = {
-  stopWhen: z
-    .union(
-      [promptCondition, z.array(promptCondition)],
-      'must be stepCountIs(n), hasToolCall(name), maxTokensUsed(n), maxCost(usd) or finishReasonIs(reason), with a ' +
-        'number above 0, a function (turn) => boolean | string, or a list of them',
-    )
-    .optional(),
-  maxToolRounds: rounds.optional(),
-  lastAnswer: z.union([z.literal(true), z.string().min(1)], 'must be true, or what the model is told').optional(),
+  stopWhen: () =>
+    z
+      .union(
+        [promptCondition(), z.array(promptCondition())],
+        'must be stepCountIs(n), hasToolCall(name), maxTokensUsed(n), maxCost(usd) or finishReasonIs(reason), with a ' +
+          'number above 0, a function (turn) => boolean | string, or a list of them',
+      )
+      .optional(),
+  maxToolRounds: () => rounds().optional(),
+  lastAnswer: () => z.union([z.literal(true), z.string().min(1)], 'must be true, or what the model is told').optional(),
 }

@@ -40,9 +40,9 @@ export interface DiagnoseOptions extends KeyOptions {
 }
 
 const optionsSchema = z.strictObject({
-  backend: storeSchema.optional(),
+  backend: storeSchema().optional(),
   app: z.custom<AppSource>().optional(),
-  workers: z.strictObject({ env: workerEnvSchema }).optional(),
+  workers: z.strictObject({ env: workerEnvSchema() }).optional(),
   // `process.env` is no plain record.
   env: z.custom<DiagnoseOptions['env']>((value) => typeof value === 'object').optional(),
   clock: z.custom<Clock>().optional(),

@@ -12,7 +12,8 @@ import { systemClock, systemRandom } from '../core/clock.js'
 import type { Clock, Random } from '../core/clock.js'
 import { defined } from '../core/defined.js'
 import { isObject } from '../core/json.js'
-import { checkOnce } from '../core/options.js'
+import { checkFitting, FieldForm } from '../core/options.js'
+import { lazy } from '../core/schema.js'
 import type { FileQuota } from '../core/tree.js'
 import type { Observer } from '../observe/port.js'
 import type { PoolOptions } from '../pool/pool.js'
@@ -132,86 +133,94 @@ export interface SkeinOptions extends KeyOptions {
   readonly observe?: Observer | readonly Observer[]
 }
 
-const positive = z.number().int().positive()
-const natural = z.number().int().min(0)
+const positive = lazy(() => z.number().int().positive())
+const natural = lazy(() => z.number().int().min(0))
 /** Of the calls that are compared. */
-const repetitions = z.number().int().min(2).max(32)
+const repetitions = lazy(() => z.number().int().min(2).max(32))
 
-const limitsSchema = z.strictObject({
-  maxHostDeaths: positive.optional(),
-  maxToolMs: positive.optional(),
-  maxParallelTools: positive.optional(),
-  maxWallClockMs: positive.optional(),
-  maxFileBytes: natural.optional(),
-  maxFiles: natural.optional(),
-  maxParallelChildren: positive.optional(),
-  maxChildren: positive.optional(),
-  maxDepth: positive.optional(),
-  maxSteps: natural.optional(),
-  maxToolCalls: natural.optional(),
-  maxTokens: natural.optional(),
-  maxCostUsd: z.number().min(0).optional(),
-  repetition: z
-    .union(
-      [z.literal(false), z.strictObject({ failing: repetitions.optional(), same: repetitions.optional() })],
-      'must be false or { failing?, same? }',
-    )
-    .optional(),
-})
+const limitsSchema = () =>
+  z.strictObject({
+    maxHostDeaths: positive().optional(),
+    maxToolMs: positive().optional(),
+    maxParallelTools: positive().optional(),
+    maxWallClockMs: positive().optional(),
+    maxFileBytes: natural().optional(),
+    maxFiles: natural().optional(),
+    maxParallelChildren: positive().optional(),
+    maxChildren: positive().optional(),
+    maxDepth: positive().optional(),
+    maxSteps: natural().optional(),
+    maxToolCalls: natural().optional(),
+    maxTokens: natural().optional(),
+    maxCostUsd: z.number().min(0).optional(),
+    repetition: z
+      .union(
+        [z.literal(false), z.strictObject({ failing: repetitions().optional(), same: repetitions().optional() })],
+        'must be false or { failing?, same? }',
+      )
+      .optional(),
+  })
 
 /** With less, Node 24 cannot start the thread of bodies; with this, a small app loads and runs on every Node. */
 const leastWorkerMb = 16
 
-export const workerEnvSchema = z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional()
+export const workerEnvSchema = lazy(() => z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional())
 
-const workersSchema = z.strictObject({
-  threads: positive.optional(),
-  graceMs: z.number().min(0).optional(),
-  memoryMb: z.number().min(leastWorkerMb, `must be at least ${leastWorkerMb}: with less no worker starts`).optional(),
-  env: workerEnvSchema,
-})
+const workersSchema = () =>
+  z.strictObject({
+    threads: positive().optional(),
+    graceMs: z.number().min(0).optional(),
+    memoryMb: z.number().min(leastWorkerMb, `must be at least ${leastWorkerMb}: with less no worker starts`).optional(),
+    env: workerEnvSchema(),
+  })
 
-const quotasSchema = z.record(
-  z
-    .string()
-    .min(1)
-    .regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'),
-  z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() }),
-)
+const quotasSchema = () =>
+  z.record(
+    z
+      .string()
+      .min(1)
+      .regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'),
+    z.strictObject({ maxLiveTrees: natural().optional(), maxRunningTurns: natural().optional() }),
+  )
 
 const observerHelp = 'must be an observer, as otlp(), metrics() or log() of skein/observe, or a list of them'
 const observerParts = ['observed', 'committed', 'warned', 'happened', 'metrics', 'close']
-const observerSchema = z.custom<Observer>(isObserver, observerHelp)
+const observerSchema = lazy(() => z.custom<Observer>(isObserver, observerHelp))
 
 /** By structure: an observer of the app's own is one too. */
 function isObserver(value: unknown): boolean {
   return isObject(value) && observerParts.some((part) => typeof value[part] === 'function')
 }
 
-const optionsSchema = z.strictObject({
-  app: z.custom<AppSource>(
-    (value) => value !== undefined && value !== null,
-    'must be a module URL, a path or definitions',
-  ),
-  backend: storeSchema.optional(),
-  limits: limitsSchema.optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  ...keyFields,
-  workers: workersSchema.optional(),
-  resuming: z.union([z.literal('all'), z.array(z.string())]).optional(),
-  maxResident: natural.optional(),
-  snapshotEvery: positive.optional(),
-  closeGraceMs: z.number().min(0).optional(),
-  retention: z.strictObject({ finishedTreesMs: positive.optional(), idleTreesMs: positive.optional() }).optional(),
-  quotas: quotasSchema.optional(),
-  clock: z.custom<Clock>().optional(),
-  random: z.custom<Random>().optional(),
-  name: z.string().min(1).optional(),
-  version: z.string().min(1).optional(),
-  warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
-  onHostEvent: z.custom<(event: HostEvent) => void>().optional(),
-  observe: z.union([observerSchema, z.array(observerSchema)], observerHelp).optional(),
-})
+const optionForm = new FieldForm(
+  {
+    app: () =>
+      z.custom<AppSource>(
+        (value) => value !== undefined && value !== null,
+        'must be a module URL, a path or definitions',
+      ),
+    backend: () => storeSchema().optional(),
+    limits: () => limitsSchema().optional(),
+    env: () => z.record(z.string(), z.string()).optional(),
+    ...keyFields,
+    workers: () => workersSchema().optional(),
+    resuming: () => z.union([z.literal('all'), z.array(z.string())]).optional(),
+    maxResident: () => natural().optional(),
+    snapshotEvery: () => positive().optional(),
+    closeGraceMs: () => z.number().min(0).optional(),
+    retention: () =>
+      z.strictObject({ finishedTreesMs: positive().optional(), idleTreesMs: positive().optional() }).optional(),
+    quotas: () => quotasSchema().optional(),
+    clock: () => z.custom<Clock>().optional(),
+    random: () => z.custom<Random>().optional(),
+    name: () => z.string().min(1).optional(),
+    version: () => z.string().min(1).optional(),
+    warn: () => z.custom<(what: string, thrown: unknown) => void>().optional(),
+    onHostEvent: () => z.custom<(event: HostEvent) => void>().optional(),
+    observe: () => z.union([observerSchema(), z.array(observerSchema())], observerHelp).optional(),
+  },
+  { required: ['app'] },
+)
 
 /** The options as the runtime uses them: grouped by who gets them, with every default filled in. */
 export interface Settings {
@@ -232,7 +241,7 @@ export interface Settings {
 
 /** Throws where an option is wrong. */
 export function toSettings(options: SkeinOptions): Settings {
-  checkOnce(optionsSchema, options, 'createSkein')
+  checkFitting(optionForm, options, 'createSkein')
   const { limits = {}, clock = systemClock } = options
   const host = hostSettings(options)
   return {

@@ -2,7 +2,7 @@
  * The app of a simulation: the user's definitions, with models that take their time and fail now and then, and tools
  * whose runs are written down. Bodies run on the host's own thread: nothing here runs beside anything else.
  */
-import { isDefinition } from '../agent/schema.js'
+import { isDefinition } from '../agent/lookalike.js'
 import type { Definition, ToolDefinition } from '../agent/define.js'
 import { effectOf } from '../agent/effect.js'
 import { SkeinError } from '../core/failure.js'

@@ -9,7 +9,7 @@
  * - An uncaught exception and `process.exit` end the worker; the host is told why, and which call it was, where the
  *   async context knows. An unhandled rejection is printed and ends nothing.
  */
-import { isDefinition } from '../../src/agent/schema.js'
+import { isDefinition } from '../../src/agent/lookalike.js'
 import { systemClock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import { failure, toFailure } from '../../src/core/failure.js'

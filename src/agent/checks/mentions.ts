@@ -115,10 +115,11 @@ export function checkMentions(given: MentionChecks): readonly Mistake[] {
         .filter(({ definition }) => definition.kind === kind)
         .flatMap((mentions) => check(mentions, names).map((told) => toMistake(told, mentions.definition))),
     ),
-    // The app's own tools last: they replace built-in ones of the same name.
-    ...cyclesOf([...builtins.map(read), ...tools].map(({ definition, uses = [] }) => ({ definition, to: uses }))).map(
-      ({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `uses itself: ${path}` }, definition),
-    ),
+    // The app's own tools last: they replace built-in ones of the same name, which are right and need no reading.
+    ...cyclesOf([
+      ...builtins.map((definition) => ({ definition, to: definition.uses ?? [] })),
+      ...tools.map(({ definition, uses = [] }) => ({ definition, to: uses })),
+    ]).map(({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `uses itself: ${path}` }, definition)),
     ...cyclesOf(prompts.map(({ definition, includes = [] }) => ({ definition, to: includes }))).map(
       ({ definition, path }) => toMistake({ code: 'BAD_OPTION', text: `includes itself: ${path}` }, definition),
     ),

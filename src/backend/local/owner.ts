@@ -7,7 +7,8 @@
  * - Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
  * - Every file of a store is for its user alone (0600, folders 0700), whatever the folder around it allows.
  */
-import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -25,10 +26,13 @@ export const keyFile = 'skein.key'
 
 const ownerNote = z.object({ pid: z.number().int().positive() })
 
-/** Makes the folder if need be, and gives its real path, by which all its users know it. */
-export async function prepareFolder(dir: string): Promise<string> {
-  await mkdir(dir, { recursive: true, mode: 0o700 })
-  return realpath(dir)
+/**
+ * Makes the folder if need be, and gives its real path, by which all its users know it. Synchronous, as all that is
+ * small while a folder is opened: the turns of the event loop between would take longer.
+ */
+export function prepareFolder(dir: string): string {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  return realpathSync.native(dir)
 }
 
 /** Undefined while someone else owns the folder. */
@@ -49,7 +53,7 @@ export async function takeOwnership(folder: string): Promise<Ownership | undefin
     database.close()
   }
   try {
-    await writeFile(path, `${JSON.stringify({ pid: process.pid })}\n`, { mode: 0o600 })
+    writeFileSync(path, `${JSON.stringify({ pid: process.pid })}\n`, { mode: 0o600 })
   } catch (error) {
     unlock()
     throw error

@@ -12,14 +12,13 @@ import { createApp, isDefinition, lookalike } from '../../agent/app.js'
 import type { App, AppOptions } from '../../agent/app.js'
 import type { Definition, ToolDefinition } from '../../agent/define.js'
 import type { Skill } from '../../agent/skills.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { sourceLineOf, whereAndWhy } from '../../pool/source-line.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { ownTools } from '../../tools/own/all.js'
 import { createSkillTools } from '../../tools/own/skills.js'
-import { bundle } from './bundle.js'
-import { collectDefinitions, entryModule, readFolder } from './folder.js'
 import type { MarkdownFile } from './markdown.js'
 import type { SkillFolder } from './skills.js'
 
@@ -121,7 +120,13 @@ async function fromModule(path: string, options: LoadOptions): Promise<App> {
 
 /** The URL that a file is imported by: of its bundle, where it is TypeScript or was imported before. */
 async function moduleAt(path: string, { again = false }: Pick<LoadOptions, 'again'> = {}): Promise<string> {
-  return moduleUrl(again || typescript.has(extname(path)) ? await bundle({ path }) : path, again)
+  return moduleUrl(again || typescript.has(extname(path)) ? await bundle(path) : path, again)
+}
+
+/** Of an app in TypeScript or in a folder; the others need no compiler. */
+async function bundle(path: string, text?: string): Promise<string> {
+  const compiler = await import('./bundle.js')
+  return compiler.bundle({ path, ...defined({ text }) })
 }
 
 let imports = 0
@@ -136,12 +141,14 @@ function moduleUrl(file: string, again = false): string {
 /** What a file exports, TypeScript or not; of the folder of an app, its named definitions. */
 export async function importFile(path: string): Promise<object> {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return importMapped(await moduleAt(path))
-  return importMapped(moduleUrl(await bundle({ path, text: entryModule(await readFolder(path)) })))
+  const { entryModule, readFolder } = await import('./folder.js')
+  return importMapped(moduleUrl(await bundle(path, entryModule(await readFolder(path)))))
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
+  const { collectDefinitions, entryModule, readFolder } = await import('./folder.js')
   const folder = await readFolder(path)
-  const module = moduleUrl(await bundle({ path, text: entryModule(folder) }), options.again)
+  const module = moduleUrl(await bundle(path, entryModule(folder)), options.again)
   const { files, mistakes, claimed, documents } = collectDefinitions(folder, await importMapped(module))
   return assemble([...files.keys()], `the folder ${path}`, {
     ...options,

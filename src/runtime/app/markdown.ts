@@ -13,7 +13,8 @@ import type { AppOptions, Mistake } from '../../agent/app.js'
 import type { Claim } from '../../agent/checks/mentions.js'
 import type { Definition, ModelDefinition } from '../../agent/define.js'
 import { nearest } from '../../agent/nearest.js'
-import { fieldNames, isDefinition } from '../../agent/schema.js'
+import { fieldNames } from '../../agent/forms.js'
+import { isDefinition } from '../../agent/lookalike.js'
 import { parseFrontMatter } from './front-matter.js'
 import type { FrontMatter, ParsedFrontMatter } from './front-matter.js'
 import { splitNames } from './name-list.js'
@@ -108,9 +109,9 @@ const foreign: Readonly<Record<string, string>> = {
   isolation: 'who calls an agent says which files it gets (files: fork)',
 }
 
-const ofPrompt = new Set(fieldNames.prompt.filter((field) => !fixed.has(field)))
-const ofAgent = new Set(fieldNames.agent.filter((field) => !fixed.has(field)))
-const ofSide = new Set(fieldNames.side.filter((field) => !fixed.has(field)))
+const ofPrompt = new Set(fieldNames.prompt().filter((field) => !fixed.has(field)))
+const ofAgent = new Set(fieldNames.agent().filter((field) => !fixed.has(field)))
+const ofSide = new Set(fieldNames.side().filter((field) => !fixed.has(field)))
 
 function fieldsIn(section: MarkdownFile['section']): readonly string[] {
   return [...common, ...ofPrompt, ...(section === 'agents' ? [...ofAgent, ...ofSide] : [])]

@@ -24,7 +24,6 @@ import type { Returned } from '../../pool/port.js'
 import { archiveResult, isLong } from './long-results.js'
 import { CallJob, CallMeter, CallOutput } from './tool-job.js'
 import { recordOutsideCall } from '../resolve/hooked-calls.js'
-import { mergeChildFiles } from './merge-child-files.js'
 import { maskReturned } from '../secrets/mask.js'
 import type { EffectOwner, RunningEffect, Services } from '../services.js'
 import type { OrphanedCall } from './orphaned-calls.js'
@@ -91,7 +90,7 @@ interface CallToCarryOut {
 /** No async function: a step of most threads is a call that returns at once. */
 function carryOut(services: Services, job: CallJob, call: CallToCarryOut): Promise<Landing> {
   const { effect, slot } = call
-  if (slot.join) return mergeChildFiles(services.blobs, job.state, slot).then((landed) => returnedBy(effect, landed))
+  if (slot.join) return merged(services, job, slot).then((landed) => returnedBy(effect, landed))
   try {
     // Unsealed before the body begins: a value that cannot be read is no failure of the call (VQ2: the thread stops).
     const { env: _ } = job
@@ -101,6 +100,12 @@ function carryOut(services: Services, job: CallJob, call: CallToCarryOut): Promi
   } catch (thrown) {
     return Promise.reject(thrown)
   }
+}
+
+/** Of a child that had a copy of the thread's files: few have one, and what merges them is loaded for them. */
+async function merged({ blobs }: Services, { state }: CallJob, slot: Slot): Promise<Landed> {
+  const { mergeChildFiles } = await import('./merge-child-files.js')
+  return mergeChildFiles(blobs, state, slot)
 }
 
 function toLanding(

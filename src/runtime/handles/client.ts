@@ -43,7 +43,6 @@ import type { ToolContexts } from './sent-message.js'
 import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 import { createThread, eventsOf } from './thread.js'
-import { diffThreads } from './travel/diff.js'
 import type { DiffOptions, ThreadAt, ThreadDiff } from './travel/diff.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
@@ -117,52 +116,58 @@ export interface SkeinClient {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const createSchema = z.strictObject({
-  agent: z.union(
-    [
-      z.string().min(1),
-      z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name),
-    ],
-    'must be an agent, or its name',
-  ),
-  id: z
-    .string()
-    .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"')
-    .optional(),
-  tags: z.array(z.string().min(1)).optional(),
-  files: z
-    .record(
-      z.string(),
-      z.custom<string | Uint8Array>((value) => noContent(value) === undefined, {
-        error: ({ input }) => noContent(input) ?? '',
-      }),
-    )
-    .optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  budget: budgetSchema.optional(),
-  context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
-  signal: z.instanceof(AbortSignal).optional(),
-})
+const createSchema = lazy(() =>
+  z.strictObject({
+    agent: z.union(
+      [
+        z.string().min(1),
+        z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name),
+      ],
+      'must be an agent, or its name',
+    ),
+    id: z
+      .string()
+      .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"')
+      .optional(),
+    tags: z.array(z.string().min(1)).optional(),
+    files: z
+      .record(
+        z.string(),
+        z.custom<string | Uint8Array>((value) => noContent(value) === undefined, {
+          error: ({ input }) => noContent(input) ?? '',
+        }),
+      )
+      .optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    budget: budgetSchema.optional(),
+    context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+  }),
+)
 
 export const keyFields = {
-  key: z
-    .custom<KeyInput>(
-      (value) => ['string', 'function'].includes(typeof value),
-      'must be text, or a function that gives it',
-    )
-    .optional(),
-  keyFile: z.string().min(1).optional(),
+  key: () =>
+    z
+      .custom<KeyInput>(
+        (value) => ['string', 'function'].includes(typeof value),
+        'must be text, or a function that gives it',
+      )
+      .optional(),
+  keyFile: () => z.string().min(1).optional(),
 }
 
-export const storeSchema = z.custom<Store>(
-  (value) => isObject(value) && typeof value['open'] === 'function',
-  'must be memory(), local(folder) or nats(options)',
+export const storeSchema = lazy(() =>
+  z.custom<Store>(
+    (value) => isObject(value) && typeof value['open'] === 'function',
+    'must be memory(), local(folder) or nats(options)',
+  ),
 )
 
 const connectSchema = lazy(() =>
   z.strictObject({
-    ...keyFields,
-    backend: storeSchema,
+    key: keyFields.key(),
+    keyFile: keyFields.keyFile(),
+    backend: storeSchema(),
     traces: z.boolean().optional(),
     clock: z.custom<Clock>().optional(),
     random: z.custom<Random>().optional(),
@@ -224,7 +229,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
           budget,
           context,
           signal,
-        } = checkOptions(createSchema, options, 'threads.create')
+        } = checkOptions(createSchema(), options, 'threads.create')
         const wanted = { id, agent, tags, files, env, ...defined({ budget, context, signal }) }
         return createThread(services, (await createOnce(services, wanted)) ?? threadMissing(id))
       },
@@ -237,7 +242,7 @@ export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>
     variables: createVariables(services),
     deadLetters: createDeadLetters(services),
     effects: createEffects(services),
-    diff: (a, b, options) => diffThreads(backend, { a, b }, options),
+    diff: async (a, b, options) => (await import('./travel/diff.js')).diffThreads(backend, { a, b }, options),
     events: ({ root, ...options }) => eventsOf(services, { root }, options),
     modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {

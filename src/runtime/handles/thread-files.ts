@@ -18,14 +18,14 @@ import type { DirNode } from '../../core/tree.js'
 import { fileError } from '../../files/error.js'
 import type { FileOperation } from '../../files/error.js'
 import type { Files } from '../../files/port.js'
+import { openWorkingCopy, readersOf } from '../../files/opened-later.js'
+import type { Reading } from '../../files/opened-later.js'
 import { createTreeSource } from '../../files/tree-source.js'
-import { loadVolume } from '../../files/volume.js'
-import { createWorkingCopy } from '../../files/working-copy.js'
+import type { loadVolume } from '../../files/volume.js'
 import type { WorkingCopy } from '../../files/working-copy.js'
 import { sendCommand } from './send-command.js'
 import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
-import { stateAtPoint } from './travel/diff.js'
 import { pointSchema } from './travel/points.js'
 import type { Point } from './travel/points.js'
 
@@ -43,15 +43,13 @@ export interface ThreadFiles extends Files {
 export function createThreadFiles(services: ThreadServices, thread: string, waker: StateWaker): ThreadFiles {
   const { backend, clock, random } = services
   const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
-  const copyOf = (tree: DirNode): WorkingCopy =>
-    createWorkingCopy(async () =>
-      createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }),
-    )
+  const copyOf = (tree: DirNode): Promise<WorkingCopy> =>
+    openWorkingCopy(async () => createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
   /** Read-only copies, shared by all readers of the same instant. */
   const copies = new WeakMap<DirNode, Files>()
   async function now(): Promise<Files> {
     const tree = await wakeFiles()
-    const files = copies.get(tree) ?? copyOf(tree).files
+    const files = copies.get(tree) ?? (await copyOf(tree)).files
     copies.set(tree, files)
     return files
   }
@@ -59,7 +57,7 @@ export function createThreadFiles(services: ThreadServices, thread: string, wake
   const change: Change = async (work) => {
     let before: readonly FileChange[] | undefined
     for (let tries = 1; ; tries++) {
-      const copy = copyOf(await wakeFiles())
+      const copy = await copyOf(await wakeFiles())
       const value = await work(copy.files, before)
       const { changes, reads } = await store(services, copy)
       before = changes
@@ -78,7 +76,7 @@ export function createThreadFiles(services: ThreadServices, thread: string, wake
     }
   }
   const files: Files = {
-    ...readers(now),
+    ...readersOf(now),
     ...writers(change),
     // The caller's stream can be read only once: a second attempt reads the blob that the first one stored.
     writeStream: (path, content, options) =>
@@ -86,64 +84,35 @@ export function createThreadFiles(services: ThreadServices, thread: string, wake
         syscall: 'open',
         path,
       }),
-    volume: async (path) => loadVolume(files, path, await now()),
+    volume: async (path) => volumeOf(files, path, await now()),
   }
   return {
     ...files,
     snapshot: async () => frozen(await now()),
     async at(point) {
-      const { files: then } = await stateAtPoint(backend, thread, checkOptions(pointSchema(), point, 'files.at'))
-      return frozen(copyOf(then).files)
+      const checked = checkOptions(pointSchema(), point, 'files.at')
+      const { stateAtPoint } = await import('./travel/diff.js')
+      const { files: then } = await stateAtPoint(backend, thread, checked)
+      return frozen((await copyOf(then)).files)
     },
   }
+}
+
+async function volumeOf(...given: Parameters<typeof loadVolume>): ReturnType<typeof loadVolume> {
+  const volume = await import('../../files/volume.js')
+  return volume.loadVolume(...given)
 }
 
 function frozen(then: Files): Files {
   const snapshot: Files = {
-    ...readers(async () => then),
+    ...readersOf(async () => then),
     ...writers(refuse),
-    volume: (path) => loadVolume(snapshot, path),
+    volume: (path) => volumeOf(snapshot, path),
   }
   return snapshot
 }
 
-type Reading =
-  | 'readFile'
-  | 'readStream'
-  | 'stat'
-  | 'lstat'
-  | 'exists'
-  | 'readdir'
-  | 'readlink'
-  | 'realpath'
-  | 'grep'
-  | 'find'
-  | 'usage'
 type Writing = Exclude<keyof Files, Reading | 'volume'>
-
-function readers(now: () => Promise<Files>): Pick<Files, Reading> {
-  function readFile(path: string): Promise<Uint8Array>
-  function readFile(path: string, encoding: 'utf8'): Promise<string>
-  async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
-    const files = await now()
-    return encoding ? files.readFile(path, encoding) : files.readFile(path)
-  }
-  return {
-    readFile,
-    async *readStream(path) {
-      yield* (await now()).readStream(path)
-    },
-    stat: async (path) => (await now()).stat(path),
-    lstat: async (path) => (await now()).lstat(path),
-    exists: async (path) => (await now()).exists(path),
-    readdir: async (path) => (await now()).readdir(path),
-    readlink: async (path) => (await now()).readlink(path),
-    realpath: async (path) => (await now()).realpath(path),
-    grep: async (...args) => (await now()).grep(...args),
-    find: async (...args) => (await now()).find(...args),
-    usage: async () => (await now()).usage(),
-  }
-}
 
 /** `before`: the changes of an attempt that came too late. */
 type Work<Value> = (files: Files, before?: readonly FileChange[]) => Promise<Value>
@@ -188,7 +157,7 @@ export async function firstFiles(
   contents: Readonly<Record<string, string | Uint8Array>>,
 ): Promise<Extract<Command, { kind: 'change' }>['changes']> {
   const { backend, clock } = services
-  const copy = createWorkingCopy(async () =>
+  const copy = await openWorkingCopy(async () =>
     createTreeSource({ tree: emptyTree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }),
   )
   for (const [path, content] of Object.entries(contents)) await copy.files.writeFile(path, content)

@@ -24,9 +24,7 @@ import type { ThreadView, ThreadViewOptions } from '../watch/view.js'
 import { grantTo } from './grant.js'
 import { readEffects } from './inspect/thread-effects.js'
 import type { SideEffect } from './inspect/thread-effects.js'
-import { readRecords } from './inspect/thread-records.js'
 import type { RecordPage } from './inspect/thread-records.js'
-import { readStateInfo } from './inspect/thread-state.js'
 import type { ThreadStateInfo } from './inspect/thread-state.js'
 import type { GrantOptions, TreeOption } from './options.js'
 import { sendCommand } from './send-command.js'
@@ -39,7 +37,6 @@ import { createThreadControl } from './thread-control.js'
 import type { ThreadControl } from './thread-control.js'
 import { createThreadEnv } from './thread-env.js'
 import type { ThreadEnv } from './thread-env.js'
-import { exportThread } from './thread-export.js'
 import type { ExportOptions, ThreadExport } from './thread-export.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
@@ -52,7 +49,6 @@ import { forkThread } from './travel/fork.js'
 import type { ForkOptions } from './travel/fork.js'
 import { rewindThread } from './travel/rewind.js'
 import type { RewindOptions, Rewound } from './travel/rewind.js'
-import { readTimeline } from './travel/timeline.js'
 import type { TimelinePage, TimelineRow } from './travel/timeline.js'
 import { readChildren, readTree } from './thread-tree.js'
 import type { ChildEntry, Tree } from './thread-tree.js'
@@ -155,13 +151,18 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
     grant: (amounts, options = {}) => grantTo(services, { id, parent: head.parent, waker }, { ...options, amounts }),
     events: (options = {}) => eventsOf(services, location, options),
     view: (options) => createThreadView(services, location, options),
-    state: () => readStateInfo(backend, id),
     effects: () => readEffects(backend, id),
-    records: (page) => readRecords(backend, id, page),
+    ...inspectors(backend, id),
     children: () => readChildren(backend, id),
     tree: async () => readTree(backend, await readHead()),
-    export: async (options = {}) => exportThread(services, await readHead(), options),
-    timeline: async (page) => readTimeline(backend, await readHead(), page),
+    async export(options = {}) {
+      const { exportThread } = await import('./thread-export.js')
+      return exportThread(services, await readHead(), options)
+    },
+    async timeline(page) {
+      const { readTimeline } = await import('./travel/timeline.js')
+      return readTimeline(backend, await readHead(), page)
+    },
     fork: forkMethod(services, readHead),
     rewind: rewindMethod(services, readHead),
     files: createThreadFiles(services, id, waker),
@@ -176,6 +177,14 @@ export function createThread(services: ThreadServices, head: StoredHead): Thread
       await treeSettled(waiting, location)
       return info()
     },
+  }
+}
+
+/** What looks into a thread is loaded with the first look; commands go out at once, so theirs is in memory. */
+function inspectors(backend: Backend, id: string): Pick<Thread, 'state' | 'records'> {
+  return {
+    state: async () => (await import('./inspect/thread-state.js')).readStateInfo(backend, id),
+    records: async (page) => (await import('./inspect/thread-records.js')).readRecords(backend, id, page),
   }
 }
 

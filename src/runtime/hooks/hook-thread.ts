@@ -7,8 +7,9 @@ import type { HookFiles, HookThread } from '../../agent/define-hook.js'
 import type { Blobs } from '../../backend/port.js'
 import type { Cancel } from '../../core/async/cancel.js'
 import { entriesOf, kvSpace } from '../../core/records/change.js'
+import { openWorkingCopy, readersOf } from '../../files/opened-later.js'
 import { createTreeSource } from '../../files/tree-source.js'
-import { createWorkingCopy } from '../../files/working-copy.js'
+import type { WorkingCopy } from '../../files/working-copy.js'
 
 /** The part of a thread's state that hooks see. */
 export type SeenState = Pick<ThreadState, 'id' | 'agent' | 'path' | 'tags' | 'step' | 'stepAt' | 'files' | 'values'> & {
@@ -59,9 +60,8 @@ export class ThreadOfHook implements HookThread {
       blobs: this.#blobs,
       quotaBytes: Infinity,
     })
-    const { files } = createWorkingCopy(async () => source)
-    const { readFile, readStream, stat, lstat, exists, readdir, readlink, realpath, grep, find, usage } = files
-    return { readFile, readStream, stat, lstat, exists, readdir, readlink, realpath, grep, find, usage }
+    let opening: Promise<WorkingCopy> | undefined
+    return readersOf(async () => (await (opening ??= openWorkingCopy(async () => source))).files)
   }
 
   get kv(): HookThread['kv'] {

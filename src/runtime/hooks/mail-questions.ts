@@ -10,7 +10,7 @@ import type { FileChange } from '../../core/records/change.js'
 import { kvSpace } from '../../core/records/change.js'
 import { emptyTree } from '../../core/tree.js'
 import { createTreeSource } from '../../files/tree-source.js'
-import { createWorkingCopy } from '../../files/working-copy.js'
+import { openWorkingCopy } from '../../files/opened-later.js'
 import { maskOf } from './ask-hooks.js'
 import type { Hooks, Mask } from './ask-hooks.js'
 import { textWishes } from './call-questions.js'
@@ -95,7 +95,7 @@ async function storedFiles(
   const entries = Object.entries(contents)
   if (entries.length === 0) return []
   const source = createTreeSource({ tree: emptyTree, at: 0, quotaBytes: Infinity, blobs })
-  const copy = createWorkingCopy(async () => source)
+  const copy = await openWorkingCopy(async () => source)
   for (const [path, content] of entries)
     await copy.files.writeFile(mask.text(path), typeof content === 'string' ? mask.text(content) : content)
   const { changes, contents: bytes } = await copy.done()

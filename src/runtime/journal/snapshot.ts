@@ -23,6 +23,7 @@ import { noItems, withItem } from '../../core/lists.js'
 import type { Message } from '../../core/records/message.js'
 import { chainHash } from './journal.js'
 import type { Chain, PackedEntry } from './journal.js'
+import { lazy } from '../../core/schema.js'
 import { freezeTree, thawTree } from '../../core/tree.js'
 import type { FrozenTree } from '../../core/tree.js'
 import type { Accepted, Child, ThreadState } from '../../../actors/thread/state.js'
@@ -38,34 +39,38 @@ const mostHistoryChars = 400_000
 /** About what the text of a message has besides its words. */
 const messageChars = 120
 
-const envelope = z.object({
-  version: z.literal(foldVersion),
-  chain: z.string(),
-  accepted: z.custom<readonly (readonly [string, Accepted])[]>(Array.isArray),
-  messages: z.number(),
-  files: z.custom<FrozenTree>(Array.isArray),
-  children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
-  // The other fields of the state, as `freeze` of this fold version wrote them: JSON, which keeps every text and key as
-  // the journal does, and bytes, because the codec allocates three times the length of a text.
-  state: z
-    .instanceof(Uint8Array)
-    .transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString()))
-    .pipe(
-      z.looseObject({
-        id: z.string(),
-        seq: z.number(),
-        position: z.object({ gate: z.string(), work: z.string() }),
-        tail: z.array(z.custom<Message>(isObject)),
-      }),
-    ),
-})
+const envelope = lazy(() =>
+  z.object({
+    version: z.literal(foldVersion),
+    chain: z.string(),
+    accepted: z.custom<readonly (readonly [string, Accepted])[]>(Array.isArray),
+    messages: z.number(),
+    files: z.custom<FrozenTree>(Array.isArray),
+    children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
+    // The other fields of the state, as `freeze` of this fold version wrote them: JSON, which keeps every text and key
+    // as the journal does, and bytes, because the codec allocates three times the length of a text.
+    state: z
+      .instanceof(Uint8Array)
+      .transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString()))
+      .pipe(
+        z.looseObject({
+          id: z.string(),
+          seq: z.number(),
+          position: z.object({ gate: z.string(), work: z.string() }),
+          tail: z.array(z.custom<Message>(isObject)),
+        }),
+      ),
+  }),
+)
 
-const historyEnvelope = z.looseObject({
-  version: z.literal(foldVersion),
-  messages: z.number(),
-  thread: z.string(),
-  history: z.instanceof(Uint8Array),
-})
+const historyEnvelope = lazy(() =>
+  z.looseObject({
+    version: z.literal(foldVersion),
+    messages: z.number(),
+    thread: z.string(),
+    history: z.instanceof(Uint8Array),
+  }),
+)
 
 export interface SnapshotSource {
   readonly state: ThreadState
@@ -170,7 +175,7 @@ function digest(bytes: Uint8Array): Buffer {
 
 /** The messages of the thread when the snapshot was taken, where it has them all. */
 export function thawHistory(id: string, bytes: Uint8Array | undefined): readonly Message[] | undefined {
-  const checked = historyEnvelope.safeParse(unpackQuietly(bytes))
+  const checked = historyEnvelope().safeParse(unpackQuietly(bytes))
   if (!checked.success || checked.data.thread !== id) return undefined
   const items: unknown = JSON.parse(inflateRawSync(checked.data.history).toString())
   return isMessages(items) && items.length === checked.data.messages ? items : undefined
@@ -181,7 +186,7 @@ function isMessages(value: unknown): value is readonly Message[] {
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource | undefined {
-  const checked = envelope.safeParse(unpackQuietly(bytes))
+  const checked = envelope().safeParse(unpackQuietly(bytes))
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, files, children } = checked.data
   const { tail, ...state } = checked.data.state

@@ -95,8 +95,8 @@ export function markReply({ references, created }: ReplyContext): () => void {
 export function childSchema({ byName }: ChildTools, tool: string): Schema | undefined {
   const lasting = [...byName.values()].filter(isLasting)
   if (lasting.length > 0) {
-    if (tool === 'subagent_list') return listArgs
-    if (tool === 'subagent_message') return sendArgs
+    if (tool === 'subagent_list') return listArgs()
+    if (tool === 'subagent_message') return sendArgs()
     if (tool === 'subagent_create') return createArgs(lasting)
   }
   const childTool = byName.get(tool)
@@ -133,9 +133,9 @@ interface LastingCall extends IndexedCall {
 
 function recordLastingCall(lasting: readonly ChildTool[], context: ReplyContext, call: LastingCall): RecordedCall {
   const { index, tool } = call
-  if (tool === 'subagent_list') return withArgs(call, listArgs, ({ args }) => ({ tool, args, asks: 'children' }))
+  if (tool === 'subagent_list') return withArgs(call, listArgs(), ({ args }) => ({ tool, args, asks: 'children' }))
   if (tool === 'subagent_message')
-    return withArgs(call, sendArgs, ({ args, parsed }) => recordMessage(lasting, context, { tool, args, ...parsed }))
+    return withArgs(call, sendArgs(), ({ args, parsed }) => recordMessage(lasting, context, { tool, args, ...parsed }))
   return withArgs(call, createArgs(lasting), ({ args, parsed }) => {
     const childTool = lasting.find(({ name }) => name === parsed.agent)
     if (!childTool) return { tool, args, refused: failure('UNKNOWN_AGENT', `there is no agent ${parsed.agent} here`) }
@@ -331,7 +331,7 @@ function deferCreation(
   }
 }
 
-interface MessageRequest extends z.infer<typeof sendArgs> {
+interface MessageRequest extends z.infer<ReturnType<typeof sendArgs>> {
   readonly tool: string
   readonly args: Json
 }

@@ -11,20 +11,24 @@ import { isObject, toJson } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import { resultText } from '../../core/records/message.js'
 import type { Schema } from '../../core/schema.js'
-import { parseOrThrow } from '../../core/schema.js'
+import { lazy, parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 
 /** The argument `attachments` of every tool that speaks to a child. */
-export const attachments = z
-  .array(z.string().startsWith('/'))
-  .optional()
-  .describe('Absolute paths of your own files and directories that it gets, in /attachments.')
+export const attachments = lazy(() =>
+  z
+    .array(z.string().startsWith('/'))
+    .optional()
+    .describe('Absolute paths of your own files and directories that it gets, in /attachments.'),
+)
 /** The args of a child whose prompt has no `requiredSchema`. */
-export const messageArgs = z.object({
-  message: z.string().min(1).describe('What it shall do, with all that it needs to know: it sees nothing else.'),
-  attachments,
-})
+export const messageArgs = lazy(() =>
+  z.object({
+    message: z.string().min(1).describe('What it shall do, with all that it needs to know: it sees nothing else.'),
+    attachments: attachments(),
+  }),
+)
 
 /** Which argument has which meaning. */
 export interface MessageMapping {
@@ -54,7 +58,7 @@ export function childMessage(
   required: Schema | undefined,
   mapping: MessageMapping,
 ): ChildMessage | { readonly args: Json; readonly refused: Failure } {
-  const schema = required ?? messageArgs
+  const schema = required ?? messageArgs()
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { args: checked.sent, refused: checked.failure }
   const parsed = toJson(parseOrThrow(schema, checked.args))

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { App } from '../../agent/app.js'
 import type { AgentDefinition, SubagentTool } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
+import { lazy } from '../../core/schema.js'
 import type { Schema } from '../../core/schema.js'
 import type { ToolSpec } from '../../models/port.js'
 import { attachments, messageArgs } from './child-message.js'
@@ -26,35 +27,39 @@ export interface ChildTools {
   readonly tools: readonly ToolSpec[]
 }
 
-const displayName = z.string().trim().min(1).describe('A name for it, for people.')
-const steering = z
-  .boolean()
-  .optional()
-  .describe('Say it into what it is doing now. Without this it does that first, and answers this message by itself.')
-export const sendArgs = z.object({
-  reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'),
-  message: z.string().min(1),
-  attachments,
-  steer: steering,
-})
-export const listArgs = z.object({})
+const displayName = lazy(() => z.string().trim().min(1).describe('A name for it, for people.'))
+const steering = lazy(() =>
+  z
+    .boolean()
+    .optional()
+    .describe('Say it into what it is doing now. Without this it does that first, and answers this message by itself.'),
+)
+export const sendArgs = lazy(() =>
+  z.object({
+    reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'),
+    message: z.string().min(1),
+    attachments: attachments(),
+    steer: steering(),
+  }),
+)
+export const listArgs = lazy(() => z.object({}))
 
 /** The args of `subagent_create` for these agents. */
 export function createArgs(lasting: readonly ChildTool[]) {
   return z.object({
     agent: z.enum(lasting.map(({ name }) => name)),
-    name: displayName,
+    name: displayName(),
     message: lasting.some(({ required }) => required)
-      ? messageArgs.shape.message.optional()
-      : messageArgs.shape.message,
-    attachments,
+      ? messageArgs().shape.message.optional()
+      : messageArgs().shape.message,
+    attachments: attachments(),
     arguments: z.record(z.string(), z.json()).optional().describe('What the agent asks for besides, if anything.'),
   })
 }
 
 /** The args of an agent's own tool: what its prompt requires, or a message. */
 export function argsOf({ required, initAgentNameProperty: name }: ChildTool): Schema {
-  return required ?? (name === undefined ? messageArgs : messageArgs.extend({ [name]: displayName }))
+  return required ?? (name === undefined ? messageArgs() : messageArgs().extend({ [name]: displayName() }))
 }
 
 export function isLasting({ resumable }: ChildTool): boolean {
@@ -96,7 +101,7 @@ function lastingTools(app: App, lasting: readonly ChildTool[]): readonly ToolSpe
       ),
       createArgs(lasting),
     ),
-    toolSpec('subagent_message', 'Says something to an agent that was created before.', sendArgs),
-    toolSpec('subagent_list', 'The agents that were created here, with what they do now.', listArgs),
+    toolSpec('subagent_message', 'Says something to an agent that was created before.', sendArgs()),
+    toolSpec('subagent_list', 'The agents that were created here, with what they do now.', listArgs()),
   ]
 }

@@ -35,7 +35,7 @@ export function promptToolsOf(app: App, configs: readonly SubpromptTool[]): Prom
       gives: givesOf(config, outputSchema !== undefined),
       ...defined({ required: requiredSchema }),
     })
-    tools.push(toolSpec(config.name, toolDescription ?? `The prompt ${config.name}.`, requiredSchema ?? messageArgs))
+    tools.push(toolSpec(config.name, toolDescription ?? `The prompt ${config.name}.`, requiredSchema ?? messageArgs()))
   }
   return { byName, tools }
 }
@@ -55,7 +55,7 @@ function givesOf(
 /** The args of a prompt; undefined: the name is of none. */
 export function promptSchema({ byName }: PromptTools, tool: string): Schema | undefined {
   const promptTool = byName.get(tool)
-  return promptTool && (promptTool.required ?? messageArgs)
+  return promptTool && (promptTool.required ?? messageArgs())
 }
 
 /** Undefined: the call names no prompt. */

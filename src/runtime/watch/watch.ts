@@ -372,6 +372,7 @@ class Watch {
   }
 
   async #pathOf(thread: string): Promise<readonly string[]> {
+    if (thread === this.#options.root) return [thread]
     const path = this.#paths.get(thread) ?? (await this.#backend.heads.get(thread))?.path ?? [thread]
     this.#paths.set(thread, path)
     return path

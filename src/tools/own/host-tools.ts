@@ -60,11 +60,12 @@ export interface HostToolSettings {
 /** Beyond the limit that the body itself keeps. */
 const spareMs = 5_000
 
-const id = z
-  .number()
-  .int()
-  .min(0)
-  .max(2 ** 32 - 2)
+const id = () =>
+  z
+    .number()
+    .int()
+    .min(0)
+    .max(2 ** 32 - 2)
 const ownNames = ['SKEIN_IDEMPOTENCY_KEY', 'SKEIN_COMMAND']
 const optionsSchema = lazy(() =>
   z.strictObject({
@@ -82,8 +83,8 @@ const optionsSchema = lazy(() =>
         }
       })
       .default({}),
-    uid: id.exactOptional(),
-    gid: id.exactOptional(),
+    uid: id().exactOptional(),
+    gid: id().exactOptional(),
     isolation: z.enum(['auto', 'required', 'none']).default('auto'),
   }),
 )
@@ -109,13 +110,13 @@ export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] 
     defineTool({
       name: 'read',
       description: `Reads a text file below ${rootDir}. Of a large file ask for some lines with offset and limit.`,
-      args: readArgs,
+      args: readArgs(),
       execute: (_state, args) => runBody('host-tools/read', settings, args),
     }),
     defineTool({
       name: 'write',
       description: `Writes a text file below ${rootDir}, in place of what was there.`,
-      args: writeArgs,
+      args: writeArgs(),
       sideEffect: true,
       idempotent: true,
       execute: (_state, args) => runBody('host-tools/write', settings, args),
@@ -123,7 +124,7 @@ export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] 
     defineTool({
       name: 'edit',
       description: `Changes a text file below ${rootDir} by a unified diff.`,
-      args: editArgs,
+      args: editArgs(),
       sideEffect: true,
       idempotent: false,
       execute: (_state, args) => runBody('host-tools/edit', settings, args),
@@ -134,7 +135,7 @@ export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] 
       description:
         `Searches text files below ${rootDir} for a regular expression; gives path:line:text. Passes ` +
         `over .git and node_modules.`,
-      args: grepArgs,
+      args: grepArgs(),
       timeoutMs: settings.timeoutMs + spareMs,
       execute: (state, args) => runBody('host-tools/grep', settings, args, state.signal),
     }),
@@ -152,7 +153,7 @@ function bashTool(settings: HostToolSettings): ToolDefinition {
       `It has ${timeoutMs / 1000} s, or less where opts.timeoutMs says so. What it leaves running is killed when ` +
         `it ends.`,
     ].join(' '),
-    args: bashArgs,
+    args: bashArgs(),
     sideEffect: true,
     idempotent: false,
     timeoutMs: timeoutMs + spareMs,

@@ -9,40 +9,50 @@ import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { lazy } from '../../core/schema.js'
 
-const questionSchema = z.object({
-  question: z.string().min(1).describe('The whole question.'),
-  header: z.string().min(1).max(30).describe('Two or three words that stand above it.'),
-  options: z
-    .array(
+const questionSchema = lazy(() =>
+  z.object({
+    question: z.string().min(1).describe('The whole question.'),
+    header: z.string().min(1).max(30).describe('Two or three words that stand above it.'),
+    options: z
+      .array(
+        z.object({
+          label: z.string().min(1).max(100),
+          description: z.string().optional().describe('What choosing it means.'),
+        }),
+      )
+      .min(2)
+      .max(4)
+      .refine(
+        (options) => new Set(options.map(({ label }) => label)).size === options.length,
+        'two options have the same label',
+      )
+      .optional()
+      .describe('2 to 4 to choose from. Without them the person writes.'),
+    multiSelect: z.boolean().default(false).describe('Several options may be chosen.'),
+    freeText: z.boolean().default(true).describe('Besides choosing, or instead, the person may write.'),
+  }),
+)
+
+export const questionArgs = lazy(() => z.object({ questions: z.array(questionSchema()).min(1).max(4) }))
+
+export type Question = z.output<ReturnType<typeof questionSchema>>
+
+export const questionOutput = lazy(() =>
+  z.object({
+    answers: z.array(
       z.object({
-        label: z.string().min(1).max(100),
-        description: z.string().optional().describe('What choosing it means.'),
+        header: z.string(),
+        question: z.string(),
+        selected: z.array(z.string()),
+        text: z.string().optional(),
       }),
-    )
-    .min(2)
-    .max(4)
-    .refine(
-      (options) => new Set(options.map(({ label }) => label)).size === options.length,
-      'two options have the same label',
-    )
-    .optional()
-    .describe('2 to 4 to choose from. Without them the person writes.'),
-  multiSelect: z.boolean().default(false).describe('Several options may be chosen.'),
-  freeText: z.boolean().default(true).describe('Besides choosing, or instead, the person may write.'),
-})
+    ),
+  }),
+)
 
-export const questionArgs = z.object({ questions: z.array(questionSchema).min(1).max(4) })
-
-export type Question = z.output<typeof questionSchema>
-
-export const questionOutput = z.object({
-  answers: z.array(
-    z.object({ header: z.string(), question: z.string(), selected: z.array(z.string()), text: z.string().optional() }),
-  ),
-})
-
-export type QuestionOutput = z.output<typeof questionOutput>
+export type QuestionOutput = z.output<ReturnType<typeof questionOutput>>
 
 /**
  * Checks the answer of a person: `{ answers: [...] }` or the list, with one entry for each question in their order: a

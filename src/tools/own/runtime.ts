@@ -4,11 +4,12 @@
  * that no other tool uses it.
  */
 import { z } from 'zod'
-import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition, ToolState } from '../../agent/define.js'
 import { SkeinError, broken } from '../../core/failure.js'
 import { toJson } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { lazy } from '../../core/schema.js'
+import { defineOwnTool } from './own-tool.js'
 import { fitAnswers, questionArgs, questionOutput, speakAnswers } from './question.js'
 import { applyTodo, emptyTodoList, todoArgs, todoList } from './todo.js'
 
@@ -46,7 +47,7 @@ function todoOf(state: RuntimeState): TodoValue {
   return value
 }
 
-export const manageTodoList: ToolDefinition = defineTool({
+export const manageTodoList: ToolDefinition = defineOwnTool({
   name: 'manage_todo_list',
   description:
     'Your plan for work of several steps. write: a new list. update: change items by id, such as their status. ' +
@@ -56,19 +57,21 @@ export const manageTodoList: ToolDefinition = defineTool({
   sideEffect: false,
   execute: async (state: RuntimeState, args) => {
     const value = todoOf(state)
-    const list = todoList.parse((await value.get()) ?? emptyTodoList)
+    const list = todoList().parse((await value.get()) ?? emptyTodoList)
     const next = applyTodo(list, args)
     if (next !== list) await value.set(toJson(next))
     return next
   },
 })
 
-export const attachFiles: ToolDefinition = defineTool({
+const pathArgs = lazy(() => z.object({ paths: z.array(z.string().startsWith('/')).min(1).describe('Absolute paths.') }))
+
+export const attachFiles: ToolDefinition = defineOwnTool({
   name: 'attach_files',
   description:
     'Gives files and directories of yours to whoever asked, with your answer. They get a copy as it is when you ' +
     'have answered; name each once.',
-  args: z.object({ paths: z.array(z.string().startsWith('/')).min(1).describe('Absolute paths.') }),
+  args: pathArgs,
   sideEffect: false,
   execute: (_state, { paths }) => ({
     status: 'success',
@@ -77,8 +80,8 @@ export const attachFiles: ToolDefinition = defineTool({
   }),
 })
 
-export const askUserQuestion: ToolDefinition & CheckedAnswer = {
-  ...defineTool({
+export const askUserQuestion: ToolDefinition & CheckedAnswer = Object.assign(
+  defineOwnTool({
     name: 'ask_user_question',
     description:
       'Asks the person 1 to 4 questions and waits for the answers. Offer options where you can foresee the ' +
@@ -87,23 +90,25 @@ export const askUserQuestion: ToolDefinition & CheckedAnswer = {
     outputSchema: questionOutput,
     onToolCalled: () => null,
     onResponseReceived: (state: RuntimeState, response) =>
-      fitAnswers(questionArgs.parse(state[callArgs]).questions, response),
+      fitAnswers(questionArgs().parse(state[callArgs]).questions, response),
     toModelOutput: speakAnswers,
   }),
-  [answerCheck]: (args, output) => fitAnswers(questionArgs.parse(args).questions, output),
-}
+  { [answerCheck]: (args: Json, output: Json) => fitAnswers(questionArgs().parse(args).questions, output) },
+)
 
 /** Characters that one call of `get_tool_response` returns at most. */
 const longestPart = 48 * 1024
 
-const partArgs = z.object({
-  id: z.string().describe('id of the call whose result was cut or archived, such as call_3_0'),
-  offset: z.number().int().min(0).default(0).describe('first character to give'),
-  limit: z.number().int().min(1).max(longestPart).default(longestPart).describe('characters to give'),
-})
+const partArgs = lazy(() =>
+  z.object({
+    id: z.string().describe('id of the call whose result was cut or archived, such as call_3_0'),
+    offset: z.number().int().min(0).default(0).describe('first character to give'),
+    limit: z.number().int().min(1).max(longestPart).default(longestPart).describe('characters to give'),
+  }),
+)
 
 /** The whole of a result that was cut or archived. Offered only where the thread has such results, or may. */
-export const getToolResponse: ToolDefinition = defineTool({
+export const getToolResponse: ToolDefinition = defineOwnTool({
   name: 'get_tool_response',
   description: `Gives a part of a result that was cut or archived: up to ${longestPart} characters from offset on.`,
   args: partArgs,

@@ -7,7 +7,6 @@
  */
 import { posix } from 'node:path'
 import { z } from 'zod'
-import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition, ToolState } from '../../agent/define.js'
 import { nearest } from '../../agent/nearest.js'
 import { loadedText } from '../../agent/skills.js'
@@ -15,41 +14,47 @@ import type { Skill } from '../../agent/skills.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { lazy } from '../../core/schema.js'
 import { runBody } from './body.js'
 import { bodyTimeoutMs, pathChars } from './limits.js'
+import { defineOwnTool } from './own-tool.js'
 
 type Skills = ReadonlyMap<string, Skill>
 
-const skillName = z.string().min(1).max(200)
+const skillName = lazy(() => z.string().min(1).max(200))
 
-const fileArgs = z.object({
-  skill: skillName.describe('The name of the skill.'),
-  path: z.string().min(1).max(pathChars).describe('A path that the skill names, from its own folder.'),
-  offset: z.number().int().min(1).optional().describe('The first line, from 1.'),
-  limit: z.number().int().min(1).optional().describe('How many lines.'),
-  saveAs: z
-    .string()
-    .startsWith('/')
-    .max(pathChars)
-    .optional()
-    .describe('Instead of reading it: copies the whole file to this path among your own files.'),
-})
+const nameArgs = lazy(() => z.object({ name: skillName().describe('The name of the skill.') }))
+
+const fileArgs = lazy(() =>
+  z.object({
+    skill: skillName().describe('The name of the skill.'),
+    path: z.string().min(1).max(pathChars).describe('A path that the skill names, from its own folder.'),
+    offset: z.number().int().min(1).optional().describe('The first line, from 1.'),
+    limit: z.number().int().min(1).optional().describe('How many lines.'),
+    saveAs: z
+      .string()
+      .startsWith('/')
+      .max(pathChars)
+      .optional()
+      .describe('Instead of reading it: copies the whole file to this path among your own files.'),
+  }),
+)
 
 export const skillToolNames = ['load_skill', 'read_skill_file'] as const
 
 export function createSkillTools(skills: Skills): readonly ToolDefinition[] {
   return [
-    defineTool({
+    defineOwnTool({
       name: skillToolNames[0],
       description: 'Gives the instructions of a skill, and the names of its files.',
-      args: z.object({ name: skillName.describe('The name of the skill.') }),
+      args: nameArgs,
       sideEffect: false,
       where: 'host',
       // Instructions that the model follows for the rest of the work.
       retention: 'keep',
       execute: (_state, { name }) => loadedText(skillNamed(skills, name)),
     }),
-    defineTool({
+    defineOwnTool({
       name: skillToolNames[1],
       description:
         'Reads a file of a skill: a reference, a script, a template. Of a text over 200 KB ask for some lines with ' +
@@ -85,7 +90,7 @@ function unknownSkill(name: string, known: readonly string[]): SkeinError {
   )
 }
 
-async function readFile(state: ToolState, skill: Skill, args: z.output<typeof fileArgs>): Promise<unknown> {
+async function readFile(state: ToolState, skill: Skill, args: z.output<ReturnType<typeof fileArgs>>): Promise<unknown> {
   const path = posix.normalize(args.path)
   if (path === '..' || path.startsWith('../') || path.startsWith('/'))
     throw new SkeinError(

@@ -4,14 +4,14 @@
  *
  * - They touch nothing but the thread's files, so they may run ahead of other calls and again (`sideEffect: false`).
  */
-import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition } from '../../agent/define.js'
 import { bashArgs, editArgs, globArgs, grepArgs, lsArgs, readArgs, writeArgs } from './args.js'
 import { runBody } from './body.js'
 import { bodyTimeoutMs, searchTimeoutMs } from './limits.js'
+import { defineOwnTool } from './own-tool.js'
 
 /** The model chooses its time limit, within bounds (src/pool/call-limit.ts). */
-export const bashTool: ToolDefinition = defineTool({
+export const bashTool: ToolDefinition = defineOwnTool({
   name: 'bash',
   description:
     'Runs one command on the files, in a virtual shell with the usual text tools (sed, awk, jq, sort, diff, tar, ' +
@@ -23,7 +23,7 @@ export const bashTool: ToolDefinition = defineTool({
 })
 
 export const builtins: readonly ToolDefinition[] = [
-  defineTool({
+  defineOwnTool({
     name: 'read',
     description: 'Reads a text file. Of a file over 200 KB ask for some lines with offset and limit.',
     args: readArgs,
@@ -31,7 +31,7 @@ export const builtins: readonly ToolDefinition[] = [
     timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/read', state, args),
   }),
-  defineTool({
+  defineOwnTool({
     name: 'write',
     description: 'Writes a text file of up to 200 KB, in place of what was there.',
     args: writeArgs,
@@ -39,7 +39,7 @@ export const builtins: readonly ToolDefinition[] = [
     timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/write', state, args),
   }),
-  defineTool({
+  defineOwnTool({
     name: 'edit',
     description: 'Changes a text file by a unified diff.',
     args: editArgs,
@@ -47,7 +47,7 @@ export const builtins: readonly ToolDefinition[] = [
     timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/edit', state, args),
   }),
-  defineTool({
+  defineOwnTool({
     name: 'grep',
     description: 'Searches text files for a regular expression; gives path:line:text, or nothing.',
     args: grepArgs,
@@ -55,7 +55,7 @@ export const builtins: readonly ToolDefinition[] = [
     timeoutMs: searchTimeoutMs,
     execute: (state, args) => runBody('builtins/grep', state, args),
   }),
-  defineTool({
+  defineOwnTool({
     name: 'ls',
     description: 'Lists a directory: a name a line, directories with / at the end.',
     args: lsArgs,
@@ -63,7 +63,7 @@ export const builtins: readonly ToolDefinition[] = [
     timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/ls', state, args),
   }),
-  defineTool({
+  defineOwnTool({
     name: 'glob',
     description: 'Finds files and directories by a pattern of their path.',
     args: globArgs,

@@ -8,47 +8,54 @@ import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { canonical, toJson } from '../../core/json.js'
+import { lazy } from '../../core/schema.js'
 
-const status = z.enum(['not-started', 'in-progress', 'completed'])
+const status = lazy(() => z.enum(['not-started', 'in-progress', 'completed']))
 
-const id = z.number().int().min(1)
+const id = lazy(() => z.number().int().min(1))
 
 /** One shape for all three actions, because not every provider accepts a union. */
-export const todoArgs = z.object({
-  operation: z
-    .enum(['write', 'update', 'read'])
-    .describe('write: a new list in place of the old. update: changes items by id. read: the list as it is.'),
-  items: z
-    .array(
-      z.object({
-        id: id.optional().describe('For update. In write it is the place in the list, from 1, if not given.'),
-        title: z.string().min(1).optional().describe('Needed in write.'),
-        description: z.string().optional(),
-        status: status.optional().describe('Default in write: not-started. At most one item is in-progress.'),
-      }),
-    )
-    .optional()
-    .describe('For write and update.'),
-  expectedVersion: z
-    .number()
-    .int()
-    .min(0)
-    .optional()
-    .describe('The version that you have seen; if the list has changed since, nothing is done.'),
-})
+export const todoArgs = lazy(() =>
+  z.object({
+    operation: z
+      .enum(['write', 'update', 'read'])
+      .describe('write: a new list in place of the old. update: changes items by id. read: the list as it is.'),
+    items: z
+      .array(
+        z.object({
+          id: id().optional().describe('For update. In write it is the place in the list, from 1, if not given.'),
+          title: z.string().min(1).optional().describe('Needed in write.'),
+          description: z.string().optional(),
+          status: status().optional().describe('Default in write: not-started. At most one item is in-progress.'),
+        }),
+      )
+      .optional()
+      .describe('For write and update.'),
+    expectedVersion: z
+      .number()
+      .int()
+      .min(0)
+      .optional()
+      .describe('The version that you have seen; if the list has changed since, nothing is done.'),
+  }),
+)
 
-export type TodoArgs = z.output<typeof todoArgs>
+export type TodoArgs = z.output<ReturnType<typeof todoArgs>>
 
-const todoItem = z.object({ id, title: z.string(), description: z.string().optional(), status })
+const todoItem = lazy(() =>
+  z.object({ id: id(), title: z.string(), description: z.string().optional(), status: status() }),
+)
 
-export const todoList = z.object({
-  /** 0 if there never was a list. */
-  version: z.number().int().min(0),
-  items: z.array(todoItem),
-})
+export const todoList = lazy(() =>
+  z.object({
+    /** 0 if there never was a list. */
+    version: z.number().int().min(0),
+    items: z.array(todoItem()),
+  }),
+)
 
-type TodoItem = z.output<typeof todoItem>
-export type TodoList = z.output<typeof todoList>
+type TodoItem = z.output<ReturnType<typeof todoItem>>
+export type TodoList = z.output<ReturnType<typeof todoList>>
 
 export const emptyTodoList: TodoList = { version: 0, items: [] }
 

@@ -10,7 +10,7 @@ import { askUserQuestion, callArgs, manageTodoList, todoValue } from '../../../s
 import { checkArgs } from '../../../src/tools/args.js'
 import { toolState } from '../../workers/builtins/call.js'
 
-const apply = (list: TodoList, args: unknown): TodoList => applyTodo(list, todoArgs.parse(args))
+const apply = (list: TodoList, args: unknown): TodoList => applyTodo(list, todoArgs().parse(args))
 const plan = apply(emptyTodoList, {
   operation: 'write',
   items: [{ title: 'look' }, { title: 'build', description: 'all of it' }],
@@ -179,7 +179,8 @@ describe('manage_todo_list', () => {
     const state = toolState({
       [todoValue]: { get: async () => sets.at(-1), set: async (value) => void sets.push(value) },
     })
-    const call = async (args: unknown) => manageTodoList.execute && manageTodoList.execute(state, todoArgs.parse(args))
+    const call = async (args: unknown) =>
+      manageTodoList.execute && manageTodoList.execute(state, todoArgs().parse(args))
     expect(await call({ operation: 'read' })).toEqual({ version: 0, items: [] })
     await call({ operation: 'write', items: [{ title: 'a' }] })
     await call({ operation: 'update', items: [{ id: 1, status: 'not-started' }] })
@@ -188,7 +189,7 @@ describe('manage_todo_list', () => {
   })
 })
 
-const { questions } = questionArgs.parse({
+const { questions } = questionArgs().parse({
   questions: [
     {
       question: 'Which colour?',
@@ -286,7 +287,7 @@ describe('ask_user_question', () => {
   it('T12: a person is asked, and the tool makes its result of the answer', async () => {
     const args = { questions: [{ question: 'Sure?', header: 'Sure', options: [{ label: 'Yes' }, { label: 'No' }] }] }
     const state = toolState({ [callArgs]: args })
-    expect(await askUserQuestion.onToolCalled?.(state, questionArgs.parse(args))).toBeNull()
+    expect(await askUserQuestion.onToolCalled?.(state, questionArgs().parse(args))).toBeNull()
     const output = await askUserQuestion.onResponseReceived?.(state, 'Yes')
     expect(output).toEqual({ answers: [{ header: 'Sure', question: 'Sure?', selected: ['Yes'] }] })
   })

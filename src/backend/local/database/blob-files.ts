@@ -8,7 +8,7 @@
  * - A sweep renames a file and looks at its age again: one that was renewed meanwhile gets its name back.
  */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -154,6 +154,7 @@ async function hashOf(bytes: Uint8Array): Promise<string> {
 /** Removes `.part` files of killed processes. */
 export async function sweepParts(folder: string, now: number): Promise<void> {
   const home = homeOf(folder)
+  if (!existsSync(home)) return
   for (const name of await namesIn(home)) {
     if (!name.endsWith('.part')) continue
     const path = join(home, name)

@@ -87,8 +87,9 @@ export async function openForOwner(path: string, durability: Durability): Promis
   refuseEmptied(dirname(path))
   makePrivate(path)
   return openChecked(path, (database, version) => {
-    // So that free pages can be given back to the disk; it can only be set before there are tables.
-    if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    // So that free pages can be given back to the disk; it can only be set before there are tables. It is set for the
+    // connection as it is compiled. Run, it would be a transaction of its own, synced four times, before the next one.
+    if (version === 0) database.write('PRAGMA auto_vacuum = INCREMENTAL')
     // These answer with a row, which `exec` does not take.
     database.pragma('journal_mode = WAL')
     database.pragma('secure_delete = ON')

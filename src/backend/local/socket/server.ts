@@ -7,7 +7,7 @@
  *   told so, by the frame that also confirms a subscription.
  * - Neither the socket nor its connections keep the process alive.
  */
-import { chmod, rm } from 'node:fs/promises'
+import { chmodSync, lstatSync, unlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { isMainThread } from 'node:worker_threads'
@@ -43,9 +43,9 @@ export class OwnerServer {
   /** The caller owns the folder, so a socket file that is there is a dead owner's. */
   static async listen(path: string, services: ServerServices): Promise<OwnerServer> {
     const made = new OwnerServer(services)
-    await rm(path, { force: true })
+    if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path)
     await listening(made.server, path)
-    await chmod(path, 0o600) // where the umask could not be set
+    chmodSync(path, 0o600) // where the umask could not be set
     made.server.unref()
     return made
   }
