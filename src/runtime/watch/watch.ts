@@ -392,9 +392,7 @@ class Watch {
   }
 }
 
-function sizeOf(entries: readonly StoredEntry[]): number {
-  return entries.reduce((sum, { body }) => sum + body.length, 0)
-}
+const sizeOf = (entries: readonly StoredEntry[]): number => entries.reduce((sum, { body }) => sum + body.length, 0)
 
 function lastSeq(records: CommitSignal['records']): number {
   return records.at(-1)?.seq ?? 0
