@@ -6,7 +6,7 @@
  */
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
-import { failure } from '../core/failure.js'
+import { failure, toFailure } from '../core/failure.js'
 import { importWorker } from '../tools/worker-url.js'
 import type { ToolJob, Pool, Returned } from './port.js'
 import type { FindTool } from './find-tool.js'
@@ -28,15 +28,18 @@ async function load(): Promise<InvokeModule> {
 
 export function createHostPool(find: FindTool, clock: Clock): Pool {
   const services = { find, clock, limits: 'here' } as const
-  const runFound = (tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> => {
-    if (!tool) return unknownTool(job.tool)
-    if (loaded) return loaded.invoke(tool, job, services)
-    return load().then(({ invoke }) => invoke(tool, job, services))
+  const runNow = ({ invoke }: InvokeModule, tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> =>
+    tool ? invoke(tool, job, services) : unknownTool(job.tool)
+  const runLater = async (tool: ReturnType<FindTool>, job: ToolJob): Promise<Returned> => {
+    const [found, bodies] = await Promise.all([tool, loaded ?? load()])
+    const { reason } = job.cancel
+    // A call that was left or answered meanwhile is not begun: by now another host may have its outcome.
+    return reason ? { outcome: { ok: false, failure: toFailure(reason, 'CANCELLED') } } : runNow(bodies, found, job)
   }
   return {
     run(job) {
       const tool = find(job.tool)
-      return tool instanceof Promise ? tool.then((found) => runFound(found, job)) : runFound(tool, job)
+      return loaded && !(tool instanceof Promise) ? runNow(loaded, tool, job) : runLater(tool, job)
     },
     close: async () => undefined,
   }
