@@ -21,6 +21,11 @@ export interface PoolOptions {
   readonly loadMs?: number | undefined
 }
 
+/** Whether bodies of the tool run in the process of the host. */
+export function runsOnHost({ tools, module }: Pick<App, 'tools' | 'module'>, tool: string): boolean {
+  return module === undefined || tools.get(tool)?.where === 'host'
+}
+
 export async function createPool(
   { tools, module }: Pick<App, 'tools' | 'module'>,
   options: PoolOptions,
@@ -36,7 +41,7 @@ export async function createPool(
     ...options,
   })
   return {
-    run: (job) => (tools.get(job.tool)?.where === 'host' ? host : workers).run(job),
+    run: (job) => (runsOnHost({ tools, module }, job.tool) ? host : workers).run(job),
     loads: async () => workers.loads?.(),
     close: () => workers.close(),
   }

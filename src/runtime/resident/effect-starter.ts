@@ -5,6 +5,7 @@
 import { mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
+import { runsOnHost } from '../../pool/pool.js'
 import type { LoopShare } from '../../core/async/loop-share.js'
 import { mutants } from '../../core/mutants.js'
 import { HookCall } from '../effects/hook-call.js'
@@ -58,9 +59,10 @@ export class EffectStarter implements EffectRunner {
 
   /** Another host had the thread before: calls that it had under way are counted before they start again. */
   recover(decisions: Pick<RecoveryServices, 'record' | 'land'>): void {
-    const { lastTries, settings } = this.#options
+    const { lastTries, settings, services } = this.#options
     const { state, outbox } = this.#thread
-    this.#recovery = new Recovery({ ...decisions, state, outbox, lastTries, settings })
+    const runsHere = (tool: string): boolean => runsOnHost(services.app, tool)
+    this.#recovery = new Recovery({ ...decisions, state, outbox, lastTries, settings, runsHere })
     this.#recovery.begin(outstanding(state))
   }
 

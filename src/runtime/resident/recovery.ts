@@ -6,7 +6,9 @@
  *     (`call.tried`). The first start of a call costs nothing, nor does one that a host left in good order.
  * - If one of them is at its last try, the calls of its thread are tried one at a time, and one at a time of all such
  *   threads on a host. So none is blamed for its neighbour.
- * - A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told.
+ * - A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told. A body in a
+ *   worker cannot end its host by itself, and whoever kills hosts in a row meets the same calls: it may be tried three
+ *   times as often.
  * - A side effect that may not be done twice is not counted: it is not run again anyway (EX3: an unknown outcome is not
  *   silently repeated).
  */
@@ -49,11 +51,15 @@ export class LastTries {
   }
 }
 
+const triesInWorkers = 3
+
 export interface RecoveryServices {
   readonly state: ThreadState
-  readonly outbox: Outbox
+  readonly outbox: Pick<Outbox, 'allDurable'>
   readonly lastTries: LastTries
   readonly settings: HostSettings
+  /** Whether bodies of the tool run in the host's own process. */
+  readonly runsHere: (tool: string) => boolean
   /** Must be in the journal before the call that it counts starts. */
   record(fact: CallTried): void
   land(landing: Landing): void
@@ -75,16 +81,17 @@ export class Recovery {
   /** `wanted`: the outstanding effects of the thread as it wakes. */
   begin(wanted: readonly Effect[]): void {
     const { state, settings } = this.#services
-    const { maxParallelTools, maxHostDeaths } = settings
+    const { maxParallelTools } = settings
     if (!mayStart(state)) return
     // No more than could run at once can have been under way.
     const calls = wanted
       .filter((effect) => effect.kind === 'call')
       .filter(({ index }) => this.#counts(index))
       .slice(0, maxParallelTools)
-    for (const effect of calls.filter(({ index }) => this.#triesOf(index) >= maxHostDeaths)) this.#giveUp(effect)
-    const tried = calls.filter(({ index }) => this.#triesOf(index) < maxHostDeaths)
-    this.#alone = tried.some(({ index }) => this.#triesOf(index) === maxHostDeaths - 1)
+    const left = ({ index }: CallEffect): number => this.#mostTries(index) - this.#triesOf(index)
+    for (const effect of calls) if (left(effect) <= 0) this.#giveUp(effect)
+    const tried = calls.filter((effect) => left(effect) > 0)
+    this.#alone = tried.some((effect) => left(effect) === 1)
     for (const effect of tried) {
       this.#found.add(effect.key)
       if (!this.#alone) this.#count(effect)
@@ -100,6 +107,12 @@ export class Recovery {
       !slot.join &&
       (slot.call.sideEffect !== true || slot.call.idempotent === true)
     )
+  }
+
+  #mostTries(index: number): number {
+    const { state, settings, runsHere } = this.#services
+    const tool = state.slots.items[index]?.call.tool ?? ''
+    return settings.maxHostDeaths * (runsHere(tool) ? 1 : triesInWorkers)
   }
 
   /** Its tries, with the one that is about to begin. */
