@@ -10,7 +10,7 @@ import { defined } from './defined.js'
 import type { FileChange } from './records/change.js'
 import { resolveLink, withoutLinks } from './links.js'
 import type { BrokenLink } from './links.js'
-import { emptyTree, freezeTree, nodeAt, sortedEntries } from './tree.js'
+import { applyChanges, emptyTree, freezeTree, nodeAt, sortedEntries } from './tree.js'
 import type { DirNode, FrozenTree, TreeNode } from './tree.js'
 
 const folder = '/attachments'
@@ -67,22 +67,41 @@ export function namesOf(paths: readonly string[]): readonly string[] {
   })
 }
 
-/** The changes that place the files in the receiver's tree, and the new path of each, by its name. */
+/** Which number each name that was taken gets next: all lower ones are taken. */
+type NextNumbers = Map<string, number>
+
+/**
+ * Of directories as they were made by placing attachments. They belong to one directory each: whoever goes on from
+ * another one tries all numbers again.
+ */
+const numbersOf = new WeakMap<DirNode['entries'], NextNumbers>()
+
+/** Places the files in the receiver's tree. Gives the new tree, and the path of each file there, by its name. */
 export function placeAttachments(
   tree: DirNode,
   files: DirNode,
-): { readonly changes: readonly FileChange[]; readonly paths: ReadonlyMap<string, string> } {
-  const there = nodeAt(tree, folder)
-  const taken = new Set(there?.kind === 'dir' ? there.entries.keys() : [])
+  at: number,
+): { readonly tree: DirNode; readonly paths: ReadonlyMap<string, string> } {
+  const known = entriesIn(tree)
+  const numbers: NextNumbers = numbersOf.get(known) ?? new Map()
+  numbersOf.delete(known)
+  const added = new Set<string>()
   const changes: FileChange[] = []
   const paths = new Map<string, string>()
   for (const [name, node] of files.entries) {
-    const free = freeName(name, (each) => taken.has(each))
-    taken.add(free)
+    const free = freeName(name, (each) => known.has(each) || added.has(each), numbers)
+    added.add(free)
     paths.set(name, `${folder}/${free}`)
     put(changes, `${folder}/${free}`, node)
   }
-  return { changes, paths }
+  const placed = applyChanges(tree, changes, at)
+  numbersOf.set(entriesIn(placed), numbers)
+  return { tree: placed, paths }
+}
+
+function entriesIn(tree: DirNode): DirNode['entries'] {
+  const there = nodeAt(tree, folder)
+  return there?.kind === 'dir' ? there.entries : emptyTree.entries
 }
 
 interface Copy {
@@ -130,13 +149,15 @@ function same(a: TreeNode | undefined, b: TreeNode): boolean {
   return a?.kind === 'link' && b.kind === 'link' && a.target === b.target
 }
 
-/** `a.txt`, `a-2.txt`, `a-3.txt`. */
-function freeName(name: string, isTaken: (name: string) => boolean): string {
+/** `a.txt`, `a-2.txt`, `a-3.txt`. `numbers`: where to begin, and where the next one will. */
+function freeName(name: string, isTaken: (name: string) => boolean, numbers?: NextNumbers): string {
+  if (!isTaken(name)) return name
   const dot = name.lastIndexOf('.')
   const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
-  let free = name
-  for (let number = 2; isTaken(free); number++) free = `${stem}-${number}${ending}`
-  return free
+  let number = numbers?.get(name) ?? 2
+  while (isTaken(`${stem}-${number}${ending}`)) number++
+  numbers?.set(name, number + 1)
+  return `${stem}-${number}${ending}`
 }
 
 function put(changes: FileChange[], path: string, node: TreeNode): void {

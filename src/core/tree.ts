@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto'
 import type { FileChange, FileRead, Look } from './records/change.js'
 import { SkeinError } from './failure.js'
+import { LayeredMap } from './tree/layered-map.js'
 
 export interface FileNode {
   readonly kind: 'file'
@@ -92,7 +93,7 @@ export function editTree(
   function draftOf(dir: DirNode): Draft {
     const known = drafts.get(dir)
     if (known) return known
-    const draft: Draft = { ...dir, entries: new Map(dir.entries) }
+    const draft: Draft = { ...dir, entries: onCopy ? new Map(dir.entries) : copyOf(dir.entries) }
     onCopy?.(dir.entries, draft.entries)
     drafts.set(draft, draft)
     return draft
@@ -135,6 +136,14 @@ export function editTree(
       return root
     },
   }
+}
+
+const manyNames = 256
+
+/** The names of a large directory are not copied with every change. */
+function copyOf(entries: DirNode['entries']): Map<string, TreeNode> {
+  if (entries instanceof LayeredMap) return entries.copy()
+  return entries.size > manyNames ? new LayeredMap(entries) : new Map(entries)
 }
 
 function newDir(at: number, mode = 0o755): DirNode {
@@ -186,7 +195,6 @@ export function stale(tree: DirNode, reads: readonly FileRead[]): boolean {
 type Memo<Value> = WeakMap<DirNode, Value>
 const lists: Memo<string> = new WeakMap()
 const deeps: Memo<string> = new WeakMap()
-const usages: Memo<TreeUsage> = new WeakMap()
 
 function memo<Value>(known: Memo<Value>, dir: DirNode, make: (dir: DirNode) => Value): Value {
   const value = known.get(dir) ?? make(dir)
@@ -233,53 +241,6 @@ function deepToken(node: TreeNode | undefined): string {
 /** Hashes JSON: each value has one form, and names cannot run into one another. */
 function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
-}
-
-export interface TreeUsage {
-  readonly bytes: number
-  readonly files: number
-  /** Files, links and directories. */
-  readonly names: number
-}
-
-/** Limits of a thread's files. Records of an earlier Skein have no `quotaNames`: names are unlimited then. */
-export interface FileQuota {
-  readonly quotaBytes: number
-  readonly quotaNames?: number
-}
-
-/** Which quota a change exceeds, in words; a tree that does not grow is always allowed. */
-export function overQuota(
-  { quotaBytes, quotaNames = Infinity }: FileQuota,
-  before: TreeUsage,
-  after: TreeUsage,
-): string | undefined {
-  if (after.bytes > quotaBytes && after.bytes > before.bytes)
-    return `${after.bytes} bytes, and ${quotaBytes} are allowed`
-  if (after.names > quotaNames && after.names > before.names)
-    return `${after.names} files, links and directories, and ${quotaNames} are allowed`
-  return undefined
-}
-
-/** The size of all files, each name counted. Recomputes only directories that changed since the last call. */
-export function treeUsage(tree: DirNode): TreeUsage {
-  return memoUp(usages, tree, (dir) => {
-    let bytes = 0
-    let files = 0
-    let names = dir.entries.size
-    for (const node of dir.entries.values()) {
-      if (node.kind === 'file') {
-        bytes += node.size
-        files += 1
-      } else if (node.kind === 'dir') {
-        const part = treeUsage(node)
-        bytes += part.bytes
-        files += part.files
-        names += part.names
-      }
-    }
-    return { bytes, files, names }
-  })
 }
 
 // ── as plain data ──

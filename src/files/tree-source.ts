@@ -6,8 +6,10 @@
  *   remote reader needs one request for a small tree and never gets a large one.
  */
 import { defined } from '../core/defined.js'
-import { nodeAt, observe, treeUsage } from '../core/tree.js'
-import type { DirNode, FileQuota } from '../core/tree.js'
+import { nodeAt, observe } from '../core/tree.js'
+import { treeUsage } from '../core/tree/tree-usage.js'
+import type { DirNode } from '../core/tree.js'
+import type { FileQuota } from '../core/tree/tree-usage.js'
 import type { FileSource, FileNodeInfo } from './port.js'
 
 export interface ContentStore {

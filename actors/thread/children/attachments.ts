@@ -8,14 +8,14 @@ import type { Json } from '../../../src/core/json.js'
 import { mediaAt } from '../../../src/core/media.js'
 import type { Media } from '../../../src/core/media.js'
 import type { AnswerFiles } from '../../../src/core/records/record.js'
-import { applyChanges, thawTree } from '../../../src/core/tree.js'
+import { thawTree } from '../../../src/core/tree.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
 import type { ThreadState } from '../state.js'
 
 /** Gives the path of each file here, by its name. */
 function put(state: ThreadState, files: FrozenTree, at: number): ReadonlyMap<string, string> {
-  const { changes, paths } = placeAttachments(state.files, thawTree(files))
-  state.files = applyChanges(state.files, changes, at)
+  const { tree, paths } = placeAttachments(state.files, thawTree(files), at)
+  state.files = tree
   return paths
 }
 

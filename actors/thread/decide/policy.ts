@@ -7,7 +7,8 @@
  * - Only successes are cached and counted; a hit is neither an execution nor a failure.
  */
 import { defined } from '../../../src/core/defined.js'
-import { applyChanges, stale, overQuota, treeUsage } from '../../../src/core/tree.js'
+import { applyChanges, stale } from '../../../src/core/tree.js'
+import { overQuota, treeUsage } from '../../../src/core/tree/tree-usage.js'
 import { failure } from '../../../src/core/failure.js'
 import { mutants } from '../../../src/core/mutants.js'
 import type { CallSettled, Landed, RecordedCall } from '../../../src/core/records/record.js'

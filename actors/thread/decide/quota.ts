@@ -4,8 +4,10 @@
  * decided with their verdict (policy.ts).
  */
 import type { Command } from '../../../src/core/records/command.js'
-import { applyChanges, overQuota, treeUsage } from '../../../src/core/tree.js'
-import type { FileQuota, FrozenTree, TreeUsage } from '../../../src/core/tree.js'
+import { applyChanges } from '../../../src/core/tree.js'
+import { overQuota, treeUsage } from '../../../src/core/tree/tree-usage.js'
+import type { FrozenTree } from '../../../src/core/tree.js'
+import type { FileQuota, TreeUsage } from '../../../src/core/tree/tree-usage.js'
 import { refuse } from './decision.js'
 import type { Refusal, ResolvedCommand } from './decision.js'
 import type { ThreadState } from '../state.js'

@@ -1,6 +1,6 @@
 /** About what a thread's state takes in memory, in bytes; without a look at each of its messages. */
 import type { ThreadState } from '../../../actors/thread/state.js'
-import { treeUsage } from '../../core/tree.js'
+import { treeUsage } from '../../core/tree/tree-usage.js'
 
 const sizes = { state: 4_000, message: 250, name: 200, child: 400, value: 1_000, accepted: 200 }
 

@@ -134,7 +134,9 @@ class Watch {
 
   #topicOf(thread: string | undefined): string {
     if (!thread) return treeTopic(this.#options.root)
-    return this.#watcher.delta ? threadTopic(thread) : commitsTopic(thread)
+    const { role, together } = this.#backend
+    // The thread is in this process. Another host may be an earlier Skein, which does not tell commits apart.
+    return !this.#watcher.delta && role === 'host' && together ? commitsTopic(thread) : threadTopic(thread)
   }
 
   /** FW3: nothing is given after it, and no listener is left. */
@@ -394,6 +396,4 @@ class Watch {
 
 const sizeOf = (entries: readonly StoredEntry[]): number => entries.reduce((sum, { body }) => sum + body.length, 0)
 
-function lastSeq(records: CommitSignal['records']): number {
-  return records.at(-1)?.seq ?? 0
-}
+const lastSeq = (records: CommitSignal['records']): number => records.at(-1)?.seq ?? 0

@@ -11,8 +11,8 @@ import {
   observe,
   stale,
   thawTree,
-  treeUsage,
 } from '../../../src/core/tree.js'
+import { treeUsage } from '../../../src/core/tree/tree-usage.js'
 import type { DirNode, TreeNode } from '../../../src/core/tree.js'
 
 const file = (path: string, hash = 'h', mode?: number): FileChange => ({
