@@ -38,7 +38,7 @@ import type { Writer } from './database/writer.js'
 const patience = { tries: 50, pauseMs: 20 }
 
 export async function openHost(dir: string, durability: Durability, self: HostSelf): Promise<Backend> {
-  const folder = await prepareFolder(dir)
+  const folder = prepareFolder(dir)
   const path = await socketPath(folder)
   const ownership = await persist(patience, async () => {
     const taken = await takeOwnership(folder)

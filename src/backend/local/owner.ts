@@ -7,9 +7,9 @@
  * - Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
  * - Every file of a store is for its user alone (0600, folders 0700), whatever the folder around it allows.
  */
-import { existsSync, realpathSync, writeFileSync } from 'node:fs'
-import { mkdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { dirname, join, resolve as absolute } from 'node:path'
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
@@ -27,13 +27,24 @@ export const keyFile = 'skein.key'
 const ownerNote = z.object({ pid: z.number().int().positive() })
 
 /**
- * Makes the folder if need be, and gives its real path, by which all its users know it. Synchronous where it is there,
- * as all that is small while a folder is opened: the turns of the event loop between would take longer.
+ * Makes the folder if need be, and gives its real path, by which all its users know it. Synchronous, as all that is
+ * small while a folder is opened: the turns of the event loop between would take longer.
  */
-export async function prepareFolder(dir: string): Promise<string> {
-  // Not synchronous: where no folder can be made, as below /proc, Node tries for ever.
-  if (!existsSync(dir)) await mkdir(dir, { recursive: true, mode: 0o700 })
+export function prepareFolder(dir: string): string {
+  makeFolder(absolute(dir))
   return realpathSync.native(dir)
+}
+
+/** One by one: where none can be made, as below /proc, Node's own `recursive` tries for ever. */
+function makeFolder(dir: string): void {
+  if (existsSync(dir)) return
+  makeFolder(dirname(dir))
+  try {
+    mkdirSync(dir, { mode: 0o700 })
+  } catch (thrown) {
+    // Another process may have made it meanwhile.
+    if (!existsSync(dir)) throw thrown
+  }
 }
 
 /** Undefined while someone else owns the folder. */

@@ -275,6 +275,14 @@ it('the folder is for its user alone, and a deep folder has its socket elsewhere
   expect((await stat(join(dir, 'near', 'skein.sock'))).mode & 0o777).toBe(0o600)
 })
 
+// Elsewhere there is no folder of that kind.
+it.runIf(process.platform === 'linux')(
+  'where no folder can be made it is told at once, and nothing stands still',
+  async () => {
+    await expect(open('host', '/proc/no-such-store/below')).rejects.toThrow(/ENOENT.*\/proc\/no-such-store/)
+  },
+)
+
 it('closing leaves an empty log, so that the next start reads none', async () => {
   const host = await open('host')
   await Promise.all(Array.from({ length: 200 }, (_, n) => host.commit(commit(`t${n}`, 0))))
