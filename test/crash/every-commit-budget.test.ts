@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
@@ -15,6 +15,7 @@ import { SkeinError, isSkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { createSkein } from '../../src/runtime/skein.js'
+import { importWorker } from '../../src/tools/worker-url.js'
 import type { Skein } from '../../src/runtime/skein.js'
 import { wakeWhole } from '../../src/runtime/journal/wake.js'
 import { only, readBooks } from '../../src/sim/books.js'
@@ -175,6 +176,9 @@ const family: Case = {
     ],
   },
 }
+
+// A life is over when nothing is committed for some turns of the event loop; to load what runs bodies takes longer.
+beforeAll(() => importWorker('body/invoke'))
 
 describe('the books of a tree', () => {
   async function cutEverywhere(fresh: () => Store): Promise<number> {
