@@ -100,7 +100,9 @@ export async function workersOf(shell: CliProcess, { workers, workerEnv }: Worke
 
 async function threadCount(value: string): Promise<number> {
   const count = Number(value)
-  return Number.isInteger(count) && count > 0 ? count : badOption(`--workers ${value}: give a whole number of threads`)
+  return Number.isInteger(count) && count > 0
+    ? count
+    : badOption(`--workers ${value}: give a whole number of threads, from 1 up`)
 }
 
 async function workerEnvOf({ env }: CliProcess, names: readonly string[]): Promise<NonNullable<Workers['env']>> {

@@ -130,6 +130,7 @@ it.each([
   [['run', app, '--agent', 'echo', '--limit', 'maxSteps', 'x'], /--limit maxSteps: give a name and a number/],
   [['run', app, '--agent', 'echo', '--budget', 'coins=5', 'x'], /coins/],
   [['run', app, '--agent', 'echo', '--workers', 'many', 'x'], /--workers many: give a whole number/],
+  [['run', app, '--agent', 'echo', '--workers', '0', 'x'], /--workers 0: give a whole number of threads, from 1 up/],
   [
     ['run', app, '--agent', 'echo', '--worker-env', 'NO_SUCH_NAME', 'x'],
     /--worker-env NO_SUCH_NAME: the environment has no NO_SUCH_NAME/,
