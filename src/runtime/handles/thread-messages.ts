@@ -35,7 +35,7 @@ export interface MessagePage {
    * than the limit.
    */
   readonly before?: number
-  /** How many at most. Default: all. */
+  /** How many at most: the first ones, or with `before` the newest. Default: all. */
   readonly limit?: number
   /** Whether silent messages are given. Default `hide`. */
   readonly silent?: 'hide' | 'show'
