@@ -69,5 +69,6 @@ for await (const change of thread.view({ tree: true })) {
 console.log(`\n${await thread.run('order').text()}\n\n${await thread.files.readFile('/report.md', 'utf8')}`)
 const surveys = readFileSync(ledger, 'utf8').trim().split('\n')
 console.log(`${surveys.length} surveys were booked, ${surveys.length - new Set(surveys).size} of them twice`)
+console.log(`to begin anew: remove ${folder}`)
 await server.close()
 await skein.close()

@@ -165,12 +165,19 @@ function admitAll(app: Registry, given: readonly Definition[]): Admitted {
       const text = `${JSON.stringify(definition.name) ?? 'an object'} ${seems.says}`
       mistakes.push({ code: 'BAD_OPTION', definition, text })
       meant.push({ kind: seems.kind, name: definition.name })
+    } else if (!('kind' in definition)) {
+      mistakes.push({ code: 'BAD_OPTION', text: withoutKind(definition) })
     } else {
       mistakes.push(...admit(app, definition, taken))
       definitions.push(definition)
     }
   }
   return { definitions, meant, mistakes }
+}
+
+function withoutKind({ name }: { readonly name?: unknown }): string {
+  const title = JSON.stringify(name) ?? 'an object'
+  return `${title} has no kind: wrap it in defineTool, definePrompt, defineAgent or what else it is`
 }
 
 /** Mistakes that show only when all definitions are known. */

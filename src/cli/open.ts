@@ -22,6 +22,7 @@ import {
   filesOf,
   limitHelp,
   limitsOf,
+  refusedLimit,
   several,
   variablesOf,
   workerEnvHelp,
@@ -161,7 +162,7 @@ async function openHost(
     ...defined({ limits, workers, observe, resuming: all ? undefined : mine }),
     warn: (what, thrown) => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`),
     onHostEvent: createUnfinishedNote(context, app),
-  })
+  }).catch(refusedLimit)
   return { client: skein, runs: 'here', agents: skein.agents }
 }
 

@@ -15,6 +15,7 @@ import {
   envHelp,
   limitHelp,
   limitsOf,
+  refusedLimit,
   several,
   variablesOf,
   workerEnvHelp,
@@ -83,7 +84,7 @@ export async function openServingHost(
       if (!flags.logJson) tell(`skein: ${thrown instanceof Error ? `${what}: ${reason(thrown)}` : what}`)
     },
     onHostEvent,
-  })
+  }).catch(refusedLimit)
 }
 
 export type TellLine = (text: string, value: object) => void

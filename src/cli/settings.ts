@@ -49,6 +49,14 @@ export async function limitsOf(values: readonly string[] = []): Promise<Limits |
   return values.length > 0 ? amountsOf('--limit', values) : undefined
 }
 
+/** `createSkein: … limits.maxStep` in the words of who typed `--limit maxStep=5`. */
+export async function refusedLimit(thrown: unknown): Promise<never> {
+  const { SkeinError } = await import('../index.js')
+  const [, says] = (SkeinError.is(thrown) && /^createSkein: (.*\blimits\..*)$/s.exec(thrown.message)) || []
+  if (says === undefined) throw thrown
+  throw new SkeinError('BAD_OPTION', `--limit: ${says.replaceAll('limits.', '')}`, { cause: thrown })
+}
+
 export async function budgetOf(values: readonly string[] = []): Promise<Budget | undefined> {
   return values.length > 0 ? amountsOf('--budget', values) : undefined
 }
@@ -92,7 +100,9 @@ export async function workersOf(shell: CliProcess, { workers, workerEnv }: Worke
 
 async function threadCount(value: string): Promise<number> {
   const count = Number(value)
-  return Number.isInteger(count) && count > 0 ? count : badOption(`--workers ${value}: give a whole number of threads`)
+  return Number.isInteger(count) && count > 0
+    ? count
+    : badOption(`--workers ${value}: give a whole number of threads, from 1 up`)
 }
 
 async function workerEnvOf({ env }: CliProcess, names: readonly string[]): Promise<NonNullable<Workers['env']>> {

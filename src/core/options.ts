@@ -9,6 +9,7 @@
 import { z } from 'zod'
 import { SkeinError } from './failure.js'
 import { isObject } from './json.js'
+import { mistakesIn } from './mistakes/mistakes.js'
 
 /** Throws BAD_OPTION for what does not fit; `what` says where it was given. */
 export function checkOptions<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
@@ -27,18 +28,7 @@ export function checkFitting(form: FieldForm, value: unknown, what: string): voi
 
 function dataOf<Value>(schema: z.ZodType<Value>, checked: z.ZodSafeParseResult<Value>, what: string): Value {
   if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `${what}: ${mistakesIn(checked.error, namesIn(schema))}`)
-}
-
-/** In one line. `names`: of the options there are. */
-function mistakesIn({ issues }: z.ZodError, names: readonly string[]): string {
-  const mistakes = issues.map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
-  const isUnknown = issues.some(({ code, path }) => code === 'unrecognized_keys' && path.length === 0)
-  return [...mistakes, ...(isUnknown && names.length > 0 ? [`there are: ${names.join(', ')}`] : [])].join('; ')
-}
-
-function namesIn(schema: z.ZodType): readonly string[] {
-  return 'shape' in schema && isObject(schema.shape) ? Object.keys(schema.shape) : []
+  throw new SkeinError('BAD_OPTION', `${what}: ${mistakesIn(checked.error, schema)}`)
 }
 
 /** What makes the schema of each field, in the order in which mistakes are told. */

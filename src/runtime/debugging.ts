@@ -8,14 +8,11 @@ import { fromThrown, maskThrown } from '../core/thrown.js'
 import type { Pool } from '../pool/port.js'
 import { CallJob } from './effects/tool-job.js'
 import type { Environments } from './secrets/environment.js'
+import { isDebugging } from './handles/warn-process.js'
 
 interface DebugServices {
   readonly envs: Environments
   readonly warn: (what: string, thrown: unknown) => void
-}
-
-function isDebugging(): boolean {
-  return process.env['SKEIN_DEBUG'] === '1'
 }
 
 /** The pool itself, unless SKEIN_DEBUG is set. */
@@ -32,10 +29,4 @@ export function debugged(pool: Pool, { envs, warn }: DebugServices): Pool {
       return returned
     },
   }
-}
-
-/** The default of the option `warn`. */
-export function warnProcess(what: string, thrown: unknown): void {
-  const details = thrown instanceof Error ? (isDebugging() && thrown.stack) || thrown.message : undefined
-  process.emitWarning(details === undefined ? what : `${what}: ${details}`, 'SkeinWarning')
 }

@@ -18,7 +18,6 @@ import type { FileQuota } from '../core/tree/tree-usage.js'
 import type { Observer } from '../observe/port.js'
 import type { PoolOptions } from '../pool/pool.js'
 import type { AppSource } from './app/load.js'
-import { warnProcess } from './debugging.js'
 import { keyFields, storeSchema } from './handles/client.js'
 import type { HostEvent } from './host/host.js'
 import type { RepetitionRule } from '../core/records/rules.js'
@@ -29,6 +28,7 @@ import type { Resuming } from './host/unfinished.js'
 import type { ChildLimits } from './resolve/child-calls.js'
 import type { RuleSettings } from './resolve/turn-rules.js'
 import type { KeyOptions } from './secrets/key-source.js'
+import { warnProcess } from './handles/warn-process.js'
 
 export interface Limits {
   /** Calls of one step that run at once. Default 8. */

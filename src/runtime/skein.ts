@@ -90,6 +90,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       clock,
       random,
       secrets,
+      warn,
       traces: observing?.traced === true,
     })
     const reloads = new Reloads({ source: options.app, settings, secrets, served, host })

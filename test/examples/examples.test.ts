@@ -216,7 +216,9 @@ test('06-swarm: killed in the middle, it goes on to the same report, and no rese
   expect(again.stdout.match(/^researcher-\d+ is done$/gm)).toHaveLength(24 - Number(done))
   expect(booked()).toHaveLength(24)
   expect(new Set(booked()).size).toBe(24)
-  const report = (text: string): string => text.slice(text.indexOf('The report is in'))
+  const anew = /to begin anew: remove \S+\n$/
+  expect(again.stdout).toMatch(anew)
+  const report = (text: string): string => text.slice(text.indexOf('The report is in')).replace(anew, '')
   expect(report(again.stdout)).toMatch(
     /# 24 rivers\n\n- Amur: 2824 km\n[^]*- Volga: 3530 km\n\n24 surveys were booked, 0 of them twice\n$/,
   )

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { fieldsOf, isSchema, requiredFieldsOf } from '../../core/schema.js'
 import type { Mistake } from '../app.js'
 import type { AgentDefinition, Definition, PromptDefinition, ToolDefinition } from '../define.js'
-import { nearest } from '../nearest.js'
+import { nearest } from '../../core/mistakes/nearest.js'
 
 /** An entry `{ name: … }` among a prompt's tools, as far as it can be read. */
 export const relationSchema = z.looseObject({
@@ -222,9 +222,13 @@ export function checkClashes(
 /** The names for an error message, after the one that was probably meant. */
 export function suggested(name: string, known: Iterable<string>): string {
   const all = [...known]
-  // Of one or two letters every short name is near.
-  const meant = name.length < 3 ? undefined : nearest(name, all)
+  const meant = name.length < 3 ? beginsWith(name, all) : nearest(name, all)
   return `${meant === undefined ? '' : `did you mean "${meant}"? `}there are: ${listed(all)}`
+}
+
+/** Of one or two letters every short name is near: two that begin a name of three are the beginning of it. */
+function beginsWith(name: string, all: readonly string[]): string | undefined {
+  return name.length === 2 ? all.find((each) => each.length === 3 && each.startsWith(name)) : undefined
 }
 
 /** The names for an error message, each once. */

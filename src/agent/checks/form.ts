@@ -6,14 +6,15 @@
  * - One cause is one mistake: a field under the name that another library uses is reported with ours, which is then
  *   not reported as missing.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { isObject } from '../../core/json.js'
+import { fieldsAt, wordsOf } from '../../core/mistakes/mistakes.js'
+import { nearest } from '../../core/mistakes/nearest.js'
 import type { Definition } from '../define.js'
 import { misnamedFields } from './foreign-fields.js'
 import { forms, nameless } from '../forms.js'
 import { lookalike } from '../lookalike.js'
 import { isNamed } from '../naming.js'
-import { nearest } from '../nearest.js'
 
 export interface FormMistake {
   readonly text: string
@@ -47,7 +48,7 @@ export function checkForm(definition: Definition): readonly FormMistake[] {
     ...rest.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
         ? unknownFields(issue, form.whole(), misnamed)
-        : [{ text: `${issue.path.join('.') || 'it'}: ${issue.message}`, field: issue.path }],
+        : [{ text: `${issue.path.join('.') || 'it'}: ${wordsOf(issue)}`, field: issue.path }],
     ),
   ]
 }
@@ -83,15 +84,4 @@ function unknownFields(
       const mistake = `${[...path, key].join('.')}: there is no such field`
       return { text: meant === undefined ? mistake : `${mistake}; did you mean ${meant}?`, field: [...path, key] }
     })
-}
-
-function fieldsAt(form: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] {
-  if (form instanceof z.ZodOptional || form instanceof z.ZodLazy) return fieldsAt(form.unwrap(), path)
-  if (form instanceof z.ZodUnion) return form.options.flatMap((option) => fieldsAt(option, path))
-  const [key, ...rest] = path
-  if (form instanceof z.ZodArray && key !== undefined) return fieldsAt(form.element, rest)
-  if (!(form instanceof z.ZodObject)) return []
-  if (key === undefined) return Object.keys(form.shape)
-  const field: z.core.$ZodType | undefined = form.shape[String(key)]
-  return field ? fieldsAt(field, rest) : []
 }

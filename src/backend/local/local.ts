@@ -7,6 +7,7 @@
 import { statSync } from 'node:fs'
 import { z } from 'zod'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
+import { checkOnce } from '../../core/options.js'
 import { anonymousHost } from '../host-info.js'
 import type { HostSelf } from '../host-info.js'
 import type { Backend, Store, StoreRole } from '../port.js'
@@ -28,14 +29,7 @@ const argsSchema = z.object({
 })
 
 export function local(dir: string, options: LocalOptions = {}): Store {
-  const checked = argsSchema.safeParse({ dir, options }, { jitless: true })
-  if (!checked.success) {
-    const problem = z.prettifyError(checked.error)
-    throw new SkeinError(
-      'BAD_OPTION',
-      `local(dir, options): ${problem}. Give a folder and, if any, durability: 'process' or 'power'.`,
-    )
-  }
+  checkOnce(argsSchema, { dir, options }, 'local(dir, options)')
   const { durability = 'process' } = options
   const openRole = async (role: StoreRole, self: HostSelf): Promise<Backend> => {
     if (role === 'client') return (await import('./client.js')).openClient(dir, durability)

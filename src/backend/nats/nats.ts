@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
-import { SkeinError } from '../../core/failure.js'
+import { checkOptions } from '../../core/options.js'
 import { lazy } from '../../core/schema.js'
 import { anonymousHost } from '../host-info.js'
 import type { Store } from '../port.js'
@@ -88,8 +88,7 @@ const optionsSchema = lazy(() =>
 )
 
 export function nats(options: NatsOptions = {}): Store {
-  const checked = optionsSchema().safeParse(options)
-  if (!checked.success) throw new SkeinError('BAD_OPTION', `nats(options): ${z.prettifyError(checked.error)}`)
+  checkOptions(optionsSchema(), options, 'nats(options)')
   const {
     servers = 'nats://127.0.0.1:4222',
     namespace = 'skein',

@@ -75,8 +75,9 @@ const listMessages = route({
   path: '/threads/{thread}/messages',
   name: 'list_messages',
   summary:
-    'Messages of a thread, oldest first; `after` is the id of the last one that was read. With `before` the newest ' +
-    'before that record (`end`: of all), each with its `seq`; the page before it is `before` the first `seq`.',
+    'Messages of a thread, oldest first: the first ones, or those after `after`, the id of the last one that was ' +
+    'read. With `before` the newest before that record (`end`: of all), each with its `seq`; the page before it is ' +
+    '`before` the first `seq`.',
   scope: 'read',
   params: thread,
   query: {

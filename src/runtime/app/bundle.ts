@@ -2,21 +2,21 @@
  * Bundles the sources of an app into one module that this process and every worker can import (esbuild, once).
  *
  * - `skein` in a bundled app is this very package, wherever the app is; other packages stay outside the bundle and
- *   are resolved from the app's own folder. The bundle can therefore be anywhere.
+ *   are resolved from the app's own folder. The bundle can therefore be anywhere (bundle-folder.ts).
  * - A file of the app sees its own location: in `import.meta`, in `__dirname`, and in the lines of a stack.
  * - TypeScript is bundled wherever it is: behind a name of tsconfig `paths`, or in a package of the workspace.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { BuildOptions, Loader, Plugin } from 'esbuild'
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
-import { isObject } from '../../core/json.js'
 import { lazy } from '../../core/schema.js'
+import { writeBundle } from './bundle-folder.js'
 
 export interface BundleEntry {
   /** The app's file or folder. */
@@ -56,9 +56,7 @@ export async function bundle({ path, text: entry, onFile }: BundleEntry): Promis
   const map = Buffer.from(withSourceUrls(output('.map') || '{}', tmpdir())).toString('base64')
   const text = `${output('.mjs')}//# sourceMappingURL=data:application/json;base64,${map}\n`
   const name = `${createHash('sha256').update(path).update(text).digest('hex').slice(0, 20)}.mjs`
-  const written =
-    (await write(cacheFolder(path), name, text)) ??
-    (await write(await mkdtemp(join(tmpdir(), 'skein-app-')), name, text))
+  const written = await writeBundle(cacheFolder(path), { name, text })
   if (written === undefined)
     throw new SkeinError(
       'APP_NOT_LOADED',
@@ -210,25 +208,6 @@ function requireOf(path: string): string {
     `const require = __skein_require(${JSON.stringify(pathToFileURL(join(path, '_')).href)}); const ` +
     `__skein_resolve = (from, name) => __skein_url(__skein_require(from).resolve(name)).href;`
   )
-}
-
-/** Undefined where the folder cannot be written to, as in a read-only image. */
-async function write(folder: string | undefined, name: string, text: string): Promise<string | undefined> {
-  if (folder === undefined) return undefined
-  const target = join(folder, name)
-  try {
-    await mkdir(folder, { recursive: true })
-    await writeFile(`${target}.${process.pid}`, text)
-    await rename(`${target}.${process.pid}`, target)
-    return target
-  } catch (thrown) {
-    if (
-      isObject(thrown) &&
-      ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'ENOTDIR', 'EEXIST'].includes(String(thrown['code']))
-    )
-      return undefined
-    throw thrown
-  }
 }
 
 /** A built module of this package: an app is plain JavaScript and cannot import TypeScript sources. */

@@ -44,6 +44,7 @@ import { threadMissing, traceOfSender } from './services.js'
 import type { ThreadServices } from './services.js'
 import { createThread, eventsOf } from './thread.js'
 import type { DiffOptions, ThreadAt, ThreadDiff } from './travel/diff.js'
+import { warnProcess } from './warn-process.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
 import type { EventOptions, Thread } from './thread.js'
@@ -201,7 +202,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
     await backend.close()
     throw thrown
   }
-  return createClient({ backend, clock, random, secrets, traces })
+  return createClient({ backend, clock, random, secrets, traces, warn: warnProcess })
 }
 
 export function createClient(parts: Omit<ThreadServices, 'closed' | 'directory'>): SkeinClient {

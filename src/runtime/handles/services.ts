@@ -17,6 +17,8 @@ export interface ThreadServices {
   readonly closed: AbortSignal
   readonly secrets: Secrets
   readonly directory: SharedDirectory
+  /** Told of a message that was refused and that nobody awaits. */
+  readonly warn: (what: string, thrown: unknown) => void
   /** Messages carry the trace of the active span. */
   readonly traces?: boolean
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
+import { nextTurn } from '../../core/async/next-turn.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { checkOptions } from '../../core/options.js'
@@ -34,7 +35,7 @@ export interface MessagePage {
    * than the limit.
    */
   readonly before?: number
-  /** How many at most. Default: all. */
+  /** How many at most: the first ones, or with `before` the newest. Default: all. */
   readonly limit?: number
   /** Whether silent messages are given. Default `hide`. */
   readonly silent?: 'hide' | 'show'
@@ -79,8 +80,13 @@ export function createThreadMessages(
     send(message, options) {
       const id = givenId(message, options) ?? random.id()
       const accepted = post(services, send, { message, options, id })
-      accepted.catch(() => undefined) // whoever consumes the run hears of it
-      return createRun(runServices, id, () => locateSent(backend, { root, thread, run: id }, accepted))
+      let isConsumed = false
+      // Whoever consumes the run hears of it.
+      accepted.catch((thrown: unknown) => warnUnheard(services, { thread, thrown, isHeard: () => isConsumed }))
+      return createRun(runServices, id, () => {
+        isConsumed = true
+        return locateSent(backend, { root, thread, run: id }, accepted)
+      })
     },
     async inject(message, options) {
       const { text, id = random.id(), role = 'user', silent } = checkInjected(message, options)
@@ -98,6 +104,19 @@ export function createThreadMessages(
       return run(joined)
     },
   }
+}
+
+interface Refusal {
+  readonly thread: string
+  readonly thrown: unknown
+  isHeard(): boolean
+}
+
+/** In the next turn of the event loop: until then a sender may begin to wait. */
+async function warnUnheard({ closed, warn }: ThreadServices, { thread, thrown, isHeard }: Refusal): Promise<void> {
+  await nextTurn()
+  if (!isHeard() && !closed.aborted)
+    warn(`a message to thread ${thread} was refused, and nobody awaits its run`, thrown)
 }
 
 interface Posting {

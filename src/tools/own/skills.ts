@@ -8,7 +8,7 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
 import type { ToolDefinition, ToolState } from '../../agent/define.js'
-import { nearest } from '../../agent/nearest.js'
+import { nearest } from '../../core/mistakes/nearest.js'
 import { loadedText } from '../../agent/skills.js'
 import type { Skill } from '../../agent/skills.js'
 import { SkeinError } from '../../core/failure.js'

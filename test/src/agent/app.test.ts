@@ -98,6 +98,23 @@ describe('mistakes', () => {
     expect(mistake.message).toMatch(/there are: /)
   })
 
+  it('D1: a short name that begins one that exists is suggested, too; of one letter none', () => {
+    const tools = [looseTool('add', () => 1), looseTool('b', () => 1)]
+    const naming = (name: string) => mistakeIn([model, agent, ...tools, { ...prompt, tools: [name] }]).message
+    expect(naming('ad')).toContain('names the tool "ad"; did you mean "add"? there are: add, b')
+    expect(naming('a')).toContain('names the tool "a"; there are: add, b')
+    expect(naming('xd')).toContain('names the tool "xd"; there are: add, b')
+  })
+
+  it('D1: an object without a kind is told to be wrapped; an agent without its side hears what is missing', () => {
+    expect(mistakeIn([...good, Object({ name: 'q' })]).message).toBe(
+      'app.ts has a mistake:\n- "q" has no kind: wrap it in defineTool, definePrompt, defineAgent or what else it is',
+    )
+    expect(mistakeIn([...good, Object({ kind: 'agent', name: 'lone', type: 'ai_human' })]).message).toBe(
+      'app.ts has a mistake:\n- agent "lone": sideA: is missing; it must be an object',
+    )
+  })
+
   it.each([
     ['z.date()', z.object({ when: z.date() })],
     ['z.bigint()', z.object({ big: z.bigint() })],

@@ -123,10 +123,14 @@ it('C1: --worker-env names variables of the environment that the app reads in wo
 })
 
 it.each([
-  [['run', app, '--agent', 'echo', '--limit', 'maxStep=5', 'x'], /maxStep/],
+  [
+    ['run', app, '--agent', 'echo', '--limit', 'maxStep=5', 'x'],
+    /--limit: there is no option "maxStep"; did you mean "maxSteps"/,
+  ],
   [['run', app, '--agent', 'echo', '--limit', 'maxSteps', 'x'], /--limit maxSteps: give a name and a number/],
   [['run', app, '--agent', 'echo', '--budget', 'coins=5', 'x'], /coins/],
   [['run', app, '--agent', 'echo', '--workers', 'many', 'x'], /--workers many: give a whole number/],
+  [['run', app, '--agent', 'echo', '--workers', '0', 'x'], /--workers 0: give a whole number of threads, from 1 up/],
   [
     ['run', app, '--agent', 'echo', '--worker-env', 'NO_SUCH_NAME', 'x'],
     /--worker-env NO_SUCH_NAME: the environment has no NO_SUCH_NAME/,

@@ -74,14 +74,14 @@ it('B10, C1: what cannot be exported or replayed exits 4 and says why', async ()
 
 it('C1: bench measures memory and a folder, leaves nothing behind, and refuses what it cannot measure', async () => {
   const { folder, store, skein } = place()
-  const told = await skein(['bench', '--seconds', '0', '--store', store])
+  const told = await skein(['bench', '--seconds', '1', '--store', store])
   expect(told).toMatchObject({ code: 0, stderr: '' })
   expect(told.stdout).toMatch(
-    /^Node v\d.*\nstart-up +\d+ ms .*\n\n.*µs per step +children per second\nmemory +\d+ +\d+\nfolder +\d+ +\d+\n$/,
+    /^Node v\d.*\nstart-up +\d+ ms .*\n\n.*µs per step +children per second\nmemory +\d+ +\d+\nfolder +\d+ +\d+\n\nof warm code.*\n$/,
   )
   const figure = z.number().positive()
   const figures = z.strictObject({ stepUs: figure, childrenPerSecond: figure })
-  const [report] = objects((await skein(['--json', 'bench', '--seconds', '0', '--store', store])).stdout)
+  const [report] = objects((await skein(['--json', 'bench', '--seconds', '1', '--store', store])).stdout)
   const form = { node: z.string(), cpus: figure, startMs: figure, memory: figures, store: figures, folder: z.string() }
   expect(z.strictObject(form).parse(report).folder).toBe(store)
   expect(await readdir(folder)).toEqual([])
@@ -89,6 +89,7 @@ it('C1: bench measures memory and a folder, leaves nothing behind, and refuses w
   for (const wrong of [
     ['--nats', 'nats://127.0.0.1:1', 'bench'],
     ['bench', '--seconds', 'many'],
+    ['bench', '--seconds', '0'],
     ['bench', '--seconds', '-1'],
     ['bench', '--store', join(folder, 'file')],
   ])

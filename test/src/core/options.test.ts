@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { forms } from '../../../src/agent/forms.js'
-import { FieldForm, checkFitting } from '../../../src/core/options.js'
+import { FieldForm, checkFitting, checkOptions } from '../../../src/core/options.js'
 
 function createForm() {
   const made: string[] = []
@@ -91,5 +91,40 @@ describe('FieldForm', () => {
       .safeParse({})
       .error?.issues.map(({ path: [field] }) => field)
     for (const name of form.names) expect(form.requires(name)).toBe(missing?.includes(name))
+  })
+})
+
+describe('mistakes in options', () => {
+  const schema = z.strictObject({
+    limits: z.strictObject({ maxSteps: z.number().optional(), maxTokens: z.number().optional() }).optional(),
+    backend: z.string(),
+    rules: z.record(z.string(), z.strictObject({ maxTrees: z.number().optional() })).optional(),
+    repeat: z.union([z.literal(false), z.strictObject({ same: z.number().optional() })]).optional(),
+    list: z.array(z.strictObject({ name: z.string() })).optional(),
+  })
+
+  it.each([
+    [
+      { backand: 'a', backend: 'b' },
+      'here: there is no option "backand"; did you mean "backend"? there are: limits, backend, rules, repeat, list',
+    ],
+    [
+      { backend: 'b', limits: { maxStep: 1 } },
+      'here: there is no option "limits.maxStep"; did you mean "maxSteps"? there are: maxSteps, maxTokens',
+    ],
+    [{ backend: 'b', limits: { zoom: 1 } }, 'here: there is no option "limits.zoom"; there are: maxSteps, maxTokens'],
+    [
+      { backend: 'b', rules: { 'a:*': { maxTree: 1 } } },
+      'here: there is no option "rules.a:*.maxTree"; did you mean "maxTrees"? there are: maxTrees',
+    ],
+    [
+      { backend: 'b', list: [{ name: 'a', nam: 1 }] },
+      'here: there is no option "list.0.nam"; did you mean "name"? there are: name',
+    ],
+    [{}, 'here: backend: is missing; it must be a string'],
+    [undefined, 'here: takes an object of options; backend: is missing; it must be a string'],
+    [5, 'here: Invalid input: expected object, received number'],
+  ])('%j', (value, message) => {
+    expect(() => checkOptions(schema, value, 'here')).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message }))
   })
 })

@@ -7,6 +7,7 @@
  * - A server below 2.10 or without JetStream is refused before anything is asked of it.
  * - Inboxes are subjects of the namespace, so that no other app that shares the account can read them.
  */
+import { fileURLToPath } from 'node:url'
 import { connect, createInbox, errors } from '@nats-io/transport-node'
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
 import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream'
@@ -300,13 +301,19 @@ function openingHint(thrown: unknown, refused: boolean): string {
   if (isForbidden(thrown)) return 'its user may not use this namespace: give it the permissions of docs/nats.md'
   if (refused) return 'it refuses the credentials of nats({ credentials }): check them, and the users of the server'
   if (thrown instanceof Error && thrown.name === 'JetStreamNotEnabled')
-    return 'JetStream is off there; start the server with `nats-server -c nats.conf`'
+    return `JetStream is off there; start the server with \`${serverCommand()}\``
   if (isUntrusted(thrown))
     return (
       'its certificate is not trusted here: name its authority with nats({ tls: { caFile } }), and the ' +
       'server as the certificate does'
     )
-  return 'start a server with `nats-server -c nats.conf`, or check the address and the credentials'
+  return `start a server with \`${serverCommand()}\`, or check the address and the credentials`
+}
+
+/** With the settings that come with this package, wherever it is installed. */
+function serverCommand(): string {
+  const above = import.meta.url.endsWith('.ts') ? '../../../../' : '../../../../../'
+  return `nats-server -c ${fileURLToPath(new URL(`${above}nats.conf`, import.meta.url))}`
 }
 
 /** The server refuses the credentials. */

@@ -41,8 +41,8 @@ export function register(command: Command, runCommand: RunCommand): void {
 
 function secondsOf(text: string): number {
   const seconds = Number(text)
-  if (text.trim() === '' || !(seconds >= 0 && seconds <= 3_600))
-    throw new InvalidArgumentError('give a number of seconds, from 0 to 3600.')
+  if (text.trim() === '' || !(seconds >= 1 && seconds <= 3_600))
+    throw new InvalidArgumentError('give a number of seconds, from 1 to 3600.')
   return seconds
 }
 
@@ -73,7 +73,8 @@ async function bench({ out, onStop }: CommandContext, { store, nats, url, second
       out.print(
         `Node ${process.version}, ${report.cpus} CPUs\n` +
           `start-up  ${Math.round(startMs)} ms from the start of the process to the first answer\n\n` +
-          `${table([['', 'µs per step', 'children per second'], row('memory', ofMemory), row('folder', ofStore)])}`,
+          `${table([['', 'µs per step', 'children per second'], row('memory', ofMemory), row('folder', ofStore)])}\n` +
+          `of warm code, which nothing else disturbed; the first turns of a process take longer\n`,
       )
     return exitCode.ok
   } finally {

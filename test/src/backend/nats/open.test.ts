@@ -1,6 +1,8 @@
 /** What is checked before a NATS backend is used: options, the server, the namespace, the streams. */
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { isAbsolute } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -44,8 +46,10 @@ describe('the server', () => {
     await expect(failed).rejects.toMatchObject({
       code: 'STORE_FAILED',
       retry: true,
-      message: expect.stringContaining('nats://127.0.0.1:1 cannot be used'),
+      message: expect.stringMatching(/nats:\/\/127\.0\.0\.1:1 cannot be used: .*`nats-server -c \S*nats\.conf`/),
     })
+    const [, config = ''] = /-c (\S*nats\.conf)`/.exec(String(await failed.catch((thrown: unknown) => thrown))) ?? []
+    expect([isAbsolute(config), existsSync(config)]).toEqual([true, true])
     await expect(failed).rejects.not.toMatchObject({ message: expect.stringContaining('s3cret') })
   })
 

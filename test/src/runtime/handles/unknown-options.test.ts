@@ -143,3 +143,32 @@ describe('an option that is unknown', () => {
     expect(await handles.thread.files.readFile('/a.txt', 'utf8')).toBe('text')
   })
 })
+
+it.each([
+  [
+    'local',
+    () => Reflect.apply(local, undefined, ['a', { durabilty: 'power' }]),
+    '"options.durabilty"; did you mean "durability"?',
+  ],
+  [
+    'nats',
+    () => Reflect.apply(nats, undefined, [{ server: 'nats://a' }]),
+    '"server"; did you mean "servers"? there are: servers, namespace,',
+  ],
+  ['nats', () => Reflect.apply(nats, undefined, [{ url: 'nats://a' }]), '"url"; there are: servers, namespace,'],
+])('a store of %s says in one line which option was meant', (_, make, says) => {
+  expect(make).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(says) }))
+  expect(make).not.toThrow(/\n/)
+})
+
+it('createSkein says which option was meant, also within limits, and what is missing', async () => {
+  const { app } = tinyApp({ script: [] })
+  const refusal = (...args: readonly unknown[]): Promise<unknown> => Reflect.apply(createSkein, undefined, args)
+  await expect(refusal({ app, backand: memory() })).rejects.toThrow(
+    '"backand"; did you mean "backend"? there are: app, ',
+  )
+  await expect(refusal({ app, backend: memory(), limits: { maxParalelTools: 3 } })).rejects.toThrow(
+    '"limits.maxParalelTools"; did you mean "maxParallelTools"? there are: maxHostDeaths, ',
+  )
+  await expect(refusal()).rejects.toThrow('createSkein: takes an object of options; app: must be a module URL')
+})

@@ -1,6 +1,6 @@
 /** The word that was meant. */
 import { expect, it } from 'vitest'
-import { nearest } from '../../../src/agent/nearest.js'
+import { nearest } from '../../../src/core/mistakes/nearest.js'
 
 const known = ['execute', 'timeoutMs', 'outputSchema', 'sideEffect', 'uses', 'cpu']
 
