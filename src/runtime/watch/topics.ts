@@ -30,7 +30,7 @@ function named(prefix: string): (id: string) => string {
 export const treeTopic = named('tree/')
 /** What concerns one thread, but not the end of its tree. */
 export const threadTopic = named('thread/')
-/** The same without what it says meanwhile: who waits for a result makes no thread tell its deltas. */
+/** The same without what it says meanwhile: for those in its own process who wait for a result (watch.ts). */
 export const commitsTopic = named('commits/')
 /** The end of a tree. */
 export const removalTopic = (root: string): string => `removed/${root}`
